@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import PathDistribution
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark.cloudpickle import dumps, register_pickle_by_value
@@ -37,6 +38,17 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (made / "__pycache__").mkdir()
     (made / "__pycache__" / "x.py").write_text("never mind")
     return made
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_session_of_a_users_own_may_run_another_python(
+    same: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "python3"
+    other.symlink_to(Path(sys.executable).resolve())  # what a virtual environment has too: the folder tells them apart
+    monkeypatch.setenv("PATH", str(tmp_path))
+    context = SimpleNamespace(pythonExec=sys.executable if same else "python3")
+    assert packing._runs_this_python(SimpleNamespace(sparkContext=context)) is same  # type: ignore[arg-type]
 
 
 def test_what_a_package_requires_comes_with_it() -> None:

@@ -144,6 +144,16 @@ def test_a_catalog_that_cannot_be_read_is_told_and_hides_no_other(five: RealLake
     assert len(found) == 6
 
 
+def test_a_pattern_of_one_catalog_does_not_ask_another_one(five: RealLake) -> None:
+    config = five.folder / ".pyiceberg.yaml"
+    config.write_text(config.read_text() + "  lane:\n    type: sql\n    uri: sqlite:////nowhere/at/all.db\n")
+    assert sorted(planned(five, "lake.db.?")) == [f"lake.db.{name}" for name in "abcde"]
+    found = planned(five, "la*.a")
+    assert found["lane"].problem is not None, "it may have such a table"
+    assert sorted(found) == ["lake.db.a", "lane"]
+    assert list(planned(five, "lane.*")) == ["lane"]
+
+
 @pytest.mark.parametrize(
     ("texts", "names"),
     [

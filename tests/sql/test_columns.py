@@ -31,6 +31,7 @@ def columns(text: str) -> set[str]:
         ("SELECT count(*) FILTER (WHERE a) FROM ns.t", "a"),
         ("SELECT CASE WHEN a THEN b ELSE c END, CAST(d AS DATE), e['k'], f[0] FROM ns.t", "abcdef"),
         ("SELECT * FROM ns.t WHERE a IN (SELECT b FROM ns.u)", "ab"),
+        ("SELECT /*+ BROADCAST(t) */ t.*, a FROM ns.t", "a"),
     ],
 )
 def test_names_that_only_columns_have(text: str, names: str) -> None:
@@ -70,6 +71,13 @@ def test_names_that_only_columns_have(text: str, names: str) -> None:
         "SELECT c, d FROM (SELECT 1, 2 FROM ns.t) AS q(c, d)",
         "SELECT aggregate(array(1), 0, (acc, x) -> acc + x, acc -> acc * 10) FROM ns.t",
         "SELECT 1 FROM ns.t TABLESAMPLE (10 ROWS) ORDER BY 1 NULLS LAST",
+        "SELECT file_path FROM (SELECT data_file.* FROM ns.t.entries)",
+        "SELECT lat FROM (SELECT t.loc.* FROM ns.t t)",
+        "SELECT deep FROM (SELECT loc.inner.* FROM ns.t)",
+        "WITH x AS (SELECT loc.* FROM ns.t) SELECT x.lat FROM x",
+        "SELECT a FROM (SELECT j.* FROM (SELECT from_json('{}', 'a INT') AS j FROM ns.t))",
+        "SELECT key FROM (SELECT TRANSFORM(id, name) USING 'cat' FROM ns.t)",
+        "SELECT window.start FROM ns.t GROUP BY window(ts, '1 day')",
     ],
 )
 def test_what_may_be_something_else_is_left_to_spark(text: str) -> None:

@@ -106,6 +106,28 @@ def test_a_table_without_an_alias_is_called_by_its_last_name() -> None:
     assert rewritten(text) == "SELECT `refs`.name, `refs`.type, refs.x FROM v0 AS `refs` WHERE `refs`.y > 1"
 
 
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("SELECT /*+ BROADCAST(b) */ x FROM a.b", "SELECT /*+ BROADCAST(b) */ x FROM v0 AS `b`"),
+        ("SELECT x FROM a.b TABLESAMPLE (5 ROWS) WHERE y", "SELECT x FROM v0 TABLESAMPLE (5 ROWS) AS `b` WHERE y"),
+        (
+            "SELECT x FROM a.b TABLESAMPLE (BUCKET 1 OUT OF 2 ON x), a.c",
+            "SELECT x FROM v0 TABLESAMPLE (BUCKET 1 OUT OF 2 ON x) AS `b`, v1 AS `c`",
+        ),
+        ("SELECT x FROM a.b TABLESAMPLE (5 ROWS) AS s", "SELECT x FROM v0 TABLESAMPLE (5 ROWS) AS s"),
+        ("SELECT a.b.*, b . * FROM a.b", "SELECT `b`.*, b . * FROM v0 AS `b`"),
+        ("SELECT window(t, '1 day') FROM a.b", "SELECT window(t, '1 day') FROM v0 AS `b`"),
+        (
+            "SELECT sum(x) OVER w FROM a.b WINDOW w AS (ORDER BY y)",
+            "SELECT sum(x) OVER w FROM v0 AS `b` WINDOW w AS (ORDER BY y)",
+        ),
+    ],
+)
+def test_an_alias_comes_after_a_sample_and_hints_and_stars_mean_the_table(text: str, rest: str) -> None:
+    assert rewritten(text) == rest
+
+
 def test_what_the_query_defines_itself_is_left_alone() -> None:
     text = "WITH refs AS (SELECT 1 AS q FROM a.b.refs) SELECT q FROM refs, range(3) r, (VALUES (1)) w"
     assert rewritten(text) == (
@@ -203,6 +225,8 @@ def test_show_tables(text: str, meaning: ShowTables) -> None:
         ("SELECT b.* FROM a.b", True),
         ("SELECT x FROM (SELECT * FROM a.b)", True),
         ("SELECT x FROM a.b NATURAL JOIN a.c", True),
+        ("SELECT x FROM a.b AS s(x, y)", True),
+        ("SELECT x FROM (SELECT y FROM a.b) AS s(x)", False),
         ("SELECT * FROM a.b PIVOT (sum(x) FOR y IN (1, 2))", True),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -54,11 +55,15 @@ class Catalogs:
         names = self.configured if catalog is None else [catalog]
         return [table for name in names for table in self.open(name).tables()]
 
-    def readable(self) -> tuple[list[TableName], dict[str, FirnlineError]]:
-        """Returns the tables of every configured catalog that can be read, and what is wrong with each other one."""
+    def readable(self, pattern: str = "*") -> tuple[list[TableName], dict[str, FirnlineError]]:
+        """Returns the tables of every configured catalog that can be read, and what is wrong with each other one. One
+        whose tables no pattern can mean is not asked.
+        """
         found: list[TableName] = []
         unread: dict[str, FirnlineError] = {}
         for name in self.configured:
+            if not self._may_mean(pattern, name):
+                continue
             try:
                 found += self.tables(name)
             except FirnlineError as problem:
@@ -111,18 +116,24 @@ class Catalogs:
         except NoSuchTable as missing:
             return self._listed_as(table, missing)
 
-    def chosen(self, tables: Sequence[Table]) -> list[TableName]:
-        """Returns the tables that names, locations and patterns mean, each once: in `lake.sales.*` the star stands for
-        any text, in a name that a listing gave for itself. Raises NoSuchTable for a text that means none.
+    def chosen(self, tables: Sequence[Table]) -> tuple[list[TableName], dict[str, FirnlineError]]:
+        """Returns the tables that names, locations and patterns mean, each once, and what is wrong with a catalog of
+        which a pattern may mean tables: in `lake.sales.*` the star stands for any text, in a name that a listing gave
+        for itself. Raises NoSuchTable for a text that means none.
         """
         found: dict[TableName, None] = {}
+        unread: dict[str, FirnlineError] = {}
         for each in tables:
-            several = isinstance(each, str) and is_pattern(each)
-            found |= dict.fromkeys(self._matching(str(each)) if several else [self.name_of(each)])
-        return list(found)
+            if isinstance(each, str) and is_pattern(each):
+                matching, silent = self._matching(each)
+                unread |= silent
+            else:
+                matching = [self.name_of(each)]
+            found |= dict.fromkeys(matching)
+        return list(found), unread
 
-    def _matching(self, pattern: str) -> list[TableName]:
-        listed = self.tables()
+    def _matching(self, pattern: str) -> tuple[list[TableName], dict[str, FirnlineError]]:
+        listed, unread = self.readable(pattern)
         alone = len(self.configured) == 1
         found = [
             table
@@ -130,9 +141,15 @@ class Catalogs:
             if fnmatchcase(str(table), pattern)
             or (alone and fnmatchcase(written((*table.namespace, table.name)), pattern))
         ]
-        if not found:
-            raise NoSuchTable(f"no table is named like {pattern}", hint=f"`firnline tables` lists {len(listed):,}")
-        return found
+        if not found and not unread:
+            listing = f"`firnline tables` lists {len(self.tables()):,}"
+            raise NoSuchTable(f"no table is named like {pattern}", hint=listing)
+        return found, unread
+
+    def _may_mean(self, pattern: str, catalog: str) -> bool:
+        """Tells whether a pattern may mean tables of a catalog: the text before its first sign excludes others."""
+        stem, begin = re.split(r"[*?\[]", pattern, maxsplit=1)[0], f"{written((catalog,))}."
+        return len(self.configured) == 1 or stem.startswith(begin) or begin.startswith(stem)
 
     def _literally(self, text: str) -> TableName:
         """Returns the table that the text names part by part, with its catalog or, where there is one, without."""

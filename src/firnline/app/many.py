@@ -74,7 +74,7 @@ def on_tables(
 def chosen_tables(places: Places, named: Sequence[Table] | None) -> tuple[list[TableName], list[TableAnswer[Any]]]:
     """Returns the tables that are named, or of every catalog if None; and why a catalog of these cannot be read."""
     catalogs = places.catalogs
-    chosen, unread = catalogs.readable() if named is None else (catalogs.chosen(named), {})
+    chosen, unread = catalogs.readable() if named is None else catalogs.chosen(named)
     return list(chosen), [TableAnswer(name, problem=problem) for name, problem in unread.items()]
 
 

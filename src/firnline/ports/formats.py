@@ -67,6 +67,10 @@ class State:
     forbidden: str | None = None
     original: str | None = None
 
+    def named(self, version: str) -> SnapshotId:
+        """Returns the snapshot that a ref's name means, or an id; whether there is one is not asked."""
+        return self.refs[version].snapshot if version in self.refs else SnapshotId(version)
+
 
 @dataclass(frozen=True, slots=True)
 class Edited:

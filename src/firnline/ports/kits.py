@@ -141,8 +141,10 @@ class Warehouses(Protocol):
 class ReadsRows(Protocol):
     """A format whose rows can be read without an engine of its own."""
 
-    def rows(self, state: State, settings: Mapping[str, str], snapshot: SnapshotId | None) -> Rows:
-        """Returns the rows of a snapshot; `settings` are those of the table's store."""
+    def rows(self, state: State, settings: Mapping[str, str], version: str | None) -> Rows:
+        """Returns the rows of the table as it is, or of a version: a branch as it is, a tag or a snapshot with the
+        columns that it had. `settings` are those of the table's store.
+        """
         ...
 
 
@@ -155,4 +157,6 @@ class HasSparkSource(Protocol):
         """What the names of that jar begin with."""
         ...
 
-    def spark_source(self, state: State, snapshot: SnapshotId | None) -> SparkSource: ...
+    def spark_source(self, state: State, version: str | None) -> SparkSource:
+        """Returns how Spark reads the same rows."""
+        ...

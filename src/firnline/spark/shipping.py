@@ -11,6 +11,8 @@ import io
 import json
 import os
 import re
+import shutil
+import sys
 import tarfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -193,7 +195,7 @@ def equipped(session: SparkSession) -> SparkSession:
 
     Raises UsageError where they cannot get it: another Python, or another platform than this one.
     """
-    if is_local(session) or session.conf.get(EQUIPPED, None) == _digest():
+    if (is_local(session) and _runs_this_python(session)) or session.conf.get(EQUIPPED, None) == _digest():
         return session
     lack = lack_of(_answers(session), looking.seen(()))
     if lack.code or lack.modules:
@@ -202,6 +204,15 @@ def equipped(session: SparkSession) -> SparkSession:
         session.addArtifacts(f"{archive}#firnline", archive=True)
     session.conf.set(EQUIPPED, _digest())
     return session
+
+
+def _runs_this_python(session: SparkSession) -> bool:
+    """Tells whether tasks beside this process run its very Python. A session that was handed in may take another from
+    the path, which has other packages: a program that is run by its `.venv/bin/python` is not seen by `python3`.
+    """
+    theirs, ours = shutil.which(session.sparkContext.pythonExec), Path(sys.executable)
+    same_folder = theirs is not None and Path(theirs).parent.absolute() == ours.parent.absolute()
+    return theirs is not None and same_folder and os.path.samefile(theirs, ours)
 
 
 def _packed(chosen: Sequence[Distribution]) -> Path:

@@ -58,7 +58,7 @@ def spread_of(
 
 
 def is_local(session: SparkSession) -> bool:
-    """Tells whether the tasks run beside this process, with its own Python: those of `local-cluster` do not."""
+    """Tells whether the tasks run beside this process, on its cores: those of `local-cluster` do not."""
     return not is_remote() and str(session.sparkContext.master).partition("[")[0] == "local"
 
 

@@ -147,6 +147,11 @@ class _Opened:
             return snapshot_at(self.inspect, self.state, self.asked.at_ms)
         return self.state.current if self.asked.snapshot is None else resolve(self.state, self.asked.snapshot)
 
+    @property
+    def version(self) -> str | None:
+        """What rows are read of: a branch, another ref or a snapshot; None for the table as it is."""
+        return self.snapshot if self.asked.at_ms is not None else self.asked.snapshot
+
     def snapshots(self, history: History | None) -> Snapshots:
         table_format = self.work.source.format
         live = frozenset(self.state.graph.by_id)
@@ -194,10 +199,12 @@ def _metadata_log(it: _Opened) -> Relation:
 
 def _rows(it: _Opened) -> Relation:
     """Returns a table's own rows. Raises UnsupportedFormat where only an engine of its format can read them."""
-    kit = kit_named(it.state.format)
+    kit, version = kit_named(it.state.format), it.version
+    if version is not None:
+        resolve(it.state, version)
     if not isinstance(kit, ReadsRows):
         raise UnsupportedFormat(f"{it.state.table}: rows of a {kit.name} table are not read", hint="ask its own engine")
-    return TableRows(kit.rows(it.state, it.places.place(it.work.source.name).settings, it.snapshot))
+    return TableRows(kit.rows(it.state, it.places.place(it.work.source.name).settings, version))
 
 
 _RELATIONS: Mapping[str, Callable[[_Opened], Relation]] = {

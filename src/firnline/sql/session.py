@@ -18,12 +18,11 @@ from firnline.app.places import Places
 from firnline.errors import FirnlineError, UsageError
 from firnline.formats.registry import kit_named
 from firnline.model.names import written
-from firnline.model.snapshots import SnapshotId
 from firnline.model.times import tell_instant
 from firnline.ops.marks.tags import add_tag, resolve
 from firnline.ports.formats import State
 from firnline.ports.kits import HasSparkSource
-from firnline.spark.session import has_active, is_stopped, session
+from firnline.spark.session import has_active, is_ours, is_stopped, session
 from firnline.sql import ROWS
 from firnline.sql.asking import AT_A_SNAPSHOT, asked_of, open_relation, snapshot_at
 from firnline.sql.contents import FILE, EntryRows
@@ -46,14 +45,16 @@ from firnline.sql.text.statements import (
     parsed,
 )
 from firnline.sql.text.versions import AtInstant, AtVersion
-from firnline.sql.text.words import paths_of
+from firnline.sql.text.words import Path, end_of_sample, paths_of
 
 _WITH_JARS = ("spark.jars", "spark.jars.packages", "spark.driver.extraClassPath")
 _LEAST_COLUMN = {"entries": "status", "files": "content", "manifests": "content"}
 
 
 def prepared(spark: SparkSession) -> SparkSession:
-    """Returns the session with what statements rely on: filters handed down, instants in UTC, no log beside answers."""
+    """Returns a session of firnline's as statements like it best: filters handed down, instants in UTC, no log beside
+    answers. One that was handed in stays as it is.
+    """
     spark.conf.set(PUSHDOWN, "true")
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     if not is_remote():
@@ -75,14 +76,14 @@ Answer = StatementAnswer | DataFrame
 @dataclass(frozen=True, slots=True)
 class View:
     """What a name of a query turned out to be, and the temporary view that stands for it. `state` is None for what is
-    told of the whole lake; `snapshot` is the one that is read, the current one if None.
+    told of the whole lake; `version` is the ref or the snapshot that is read, the table as it is if None.
     """
 
     named: NamedTable
     state: State | None
     what: str
     view: str
-    snapshot: SnapshotId | None = None
+    version: str | None = None
 
 
 @dataclass
@@ -103,7 +104,8 @@ class Statements:
     def spark(self) -> SparkSession:
         """The session; another one if it was stopped, as in a notebook, between two statements."""
         if self._readied is None or is_stopped(self._readied):
-            self._readied = prepared(session(self.places.engines.session))
+            found = session(self.places.engines.session)
+            self._readied = prepared(found) if is_ours(found) else found
             register(self._readied, self.config)
         return self._readied
 
@@ -215,13 +217,14 @@ class Statements:
             raise UsageError(f"{what} is the same at every version", hint=f"versions have: {', '.join(AT_A_SNAPSHOT)}")
         match named.version:
             case AtVersion(name):
-                found, snapshot = self._routes.version(state, lambda inspect, each: resolve(each, name))
+                found, _ = self._routes.version(state, lambda inspect, each: resolve(each, name))
+                version = name
             case AtInstant(expression):
                 at_ms = self._instant_ms(expression)
-                found, snapshot = self._routes.version(state, lambda inspect, each: snapshot_at(inspect, each, at_ms))
+                found, version = self._routes.version(state, lambda inspect, each: snapshot_at(inspect, each, at_ms))
             case _:
                 return View(named, state, what, view)
-        return View(named, found, what, view, snapshot)
+        return View(named, found, what, view, version)
 
     @property
     def _routes(self) -> Routes:
@@ -229,7 +232,7 @@ class Statements:
 
     def _instant_ms(self, expression: str) -> int:
         """Returns what an expression comes to, in the session's time zone: Spark itself reckons it."""
-        (row,) = self.spark.sql(f"SELECT unix_millis(try_cast(({expression}) AS TIMESTAMP)) AS at").collect()
+        (row,) = self.spark.sql(f"SELECT unix_millis(try_cast(({expression}) AS TIMESTAMP_LTZ)) AS at").collect()
         if row.at is None:
             raise UsageError(f"{expression} is not an instant", hint="such as TIMESTAMP AS OF '2026-11-16 09:00:00'")
         return int(row.at)
@@ -248,15 +251,15 @@ class Statements:
         if view.state is not None and view.what == ROWS:
             kit = kit_named(view.state.format)
             if isinstance(kit, HasSparkSource) and self._has_runtime(kit.runtime):
-                return self._of_runtime(view.state, view.snapshot, kit)
+                return self._of_runtime(view.state, view.version, kit)
         return self._of_source(view, query)
 
     def _has_runtime(self, name: str) -> bool:
         return any(name in (self.spark.conf.get(name, "") or "") for name in _WITH_JARS)
 
-    def _of_runtime(self, state: State, snapshot: SnapshotId | None, kit: HasSparkSource) -> DataFrame:
-        """Returns a table's rows through its format's own runtime, at the very version that was loaded."""
-        source = kit.spark_source(state, state.current if snapshot is None else snapshot)
+    def _of_runtime(self, state: State, version: str | None, kit: HasSparkSource) -> DataFrame:
+        """Returns a table's rows through its format's own runtime, by the very metadata that was loaded."""
+        source = kit.spark_source(state, version)
         return self.spark.read.format(source.name).options(**source.options).load(source.load)
 
     def _of_source(self, view: View, query: Query | None) -> DataFrame:
@@ -264,7 +267,7 @@ class Statements:
 
         Its schema is found here: Spark would start a Python process to ask for it.
         """
-        given = source_options(self.spark, view.what, view.state, self.config, {"versionAsOf": view.snapshot})
+        given = source_options(self.spark, view.what, view.state, self.config, {"versionAsOf": view.version})
         relation = open_relation(asked_of(given))[0]
         if isinstance(relation, EntryRows) and query is not None:
             relation = relation.narrowed([each for each in _file_parts(query) if each in relation.known_parts])
@@ -329,10 +332,17 @@ def _with_views(query: Query, views: Sequence[View]) -> str:
 
 def _edits(query: Query, view: View) -> Iterator[tuple[int, int, str]]:
     words = view.named.path.words
-    alias = "`" + words[-1].text.replace("`", "``") + "`"
-    yield words[0].first, words[-1].last, view.view if view.named.has_alias else f"{view.view} AS {alias}"
+    yield words[0].first, words[-1].last, view.view
     if not view.named.has_alias:
+        alias = "`" + words[-1].text.replace("`", "``") + "`"
+        end = end_of_sample(query.words, words[-1].last)
+        yield end + 1, end, f" AS {alias}"
         yield from _qualified(query, view, alias)
+
+
+def _has_star(text: str, path: Path) -> bool:
+    """Tells whether a path of names goes on with a star: what else stands after a dot is a name of the path."""
+    return text[path.words[-1].last + 1 :].lstrip().startswith(".")
 
 
 def _qualified(query: Query, view: View, alias: str) -> Iterator[tuple[int, int, str]]:
@@ -341,6 +351,8 @@ def _qualified(query: Query, view: View, alias: str) -> Iterator[tuple[int, int,
     tables = {word.first for each in query.tables for word in each.path.words}
     for path in paths_of(query.words):
         said = [name.lower() for name in path.names]
+        if _has_star(query.text, path):
+            said.append("*")
         for length in range(len(names), 1, -1):
             if path.first not in tables and len(said) > length and said[:length] == names[-length:]:
                 yield path.first, path.words[length - 1].last, alias

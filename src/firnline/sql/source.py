@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -35,11 +36,31 @@ def register(spark: SparkSession, config: str | None = None) -> None:
     from firnline.spark.shipping import equipped
 
     usual = carried_options(config) if is_remote() else usual_options(config)
+    equipped(spark)
     try:
-        equipped(spark).dataSource.register(type("SettledSource", (FirnlineSource,), {"usual": usual}))
+        with nullcontext() if is_remote() else _active(spark):
+            spark.dataSource.register(type("SettledSource", (FirnlineSource,), {"usual": usual}))
     except AnalysisException as problem:
         if problem.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
+
+
+@contextmanager
+def _active(spark: SparkSession) -> Iterator[None]:
+    """Makes a session the active one for a moment: Spark looks there whether the name is taken, and another session of
+    this process may well have it.
+    """
+    session: Any = spark
+    sessions = session._jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 class FirnlineSource(DataSource):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from firnline.app.lake_wide.runs import Carried
@@ -147,13 +147,15 @@ class Round:
             return self._named
         if not self.policy.tables:
             found, unread = catalogs.readable()
-            for name, problem in unread.items():
-                self._note_problem(step, name, problem)
+            self._note_unread(step, unread)
             return [each for each in found if each.catalog not in tiers]
         named: dict[TableName, None] = {}
         for text in self.policy.tables:
             try:
-                named |= dict.fromkeys(catalogs.chosen([text]))
+                found, unread = catalogs.chosen([text])
+                named |= dict.fromkeys(found)
+                self._misses |= bool(unread)
+                self._note_unread(step, unread)
             except FirnlineError as problem:
                 self._misses = True
                 self.steps.append(RoundStep(step, text, problem=problem))
@@ -184,6 +186,10 @@ class Round:
             return
         self.steps.append(RoundStep(ORPHANS, name, problem=problem))
         self.memory.tables[name] = search_failed(known, self.policy, now)
+
+    def _note_unread(self, step: str, unread: Mapping[str, FirnlineError]) -> None:
+        for name, problem in unread.items():
+            self._note_problem(step, name, problem)
 
     def _note_problem(
         self, step: str, name: str, problem: FirnlineError | None, status: RunStatus | None = None

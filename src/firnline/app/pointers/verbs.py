@@ -93,9 +93,12 @@ class LakePointers:
         """
         catalogs = self.places.catalogs
         if tables:
-            return [self.sync_one(each, take_over) for each in catalogs.chosen(list(tables)) if each.catalog]
-        listed, unread = catalogs.readable()
-        done = [self.sync_one(each, take_over) for each in listed if self._is_spoken_of(each)]
+            chosen, unread = catalogs.chosen(list(tables))
+            meant = [each for each in chosen if each.catalog]
+        else:
+            listed, unread = catalogs.readable()
+            meant = [each for each in listed if self._is_spoken_of(each)]
+        done = [self.sync_one(each, take_over) for each in meant]
         return [*done, *(SyncedTable(name, problem=problem) for name, problem in unread.items())]
 
     def _is_spoken_of(self, name: TableName) -> bool:

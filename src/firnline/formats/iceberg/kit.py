@@ -9,7 +9,7 @@ from firnline.catalogs.versions import is_metadata_file
 from firnline.formats.iceberg.names import DOCUMENT
 from firnline.formats.iceberg.runtime import RUNTIME
 from firnline.model.locations import join
-from firnline.model.snapshots import SnapshotId
+from firnline.model.snapshots import RefKind, SnapshotId
 from firnline.ports.stores import Get, Read, ReadWrite
 
 if TYPE_CHECKING:
@@ -57,16 +57,20 @@ class IcebergKit:
 
         return IcebergTables(store)
 
-    def rows(self, state: State, settings: Mapping[str, str], snapshot: SnapshotId | None) -> IcebergRows:
+    def rows(self, state: State, settings: Mapping[str, str], version: str | None) -> IcebergRows:
         from firnline.formats.iceberg.rows import IcebergRows
 
-        return IcebergRows(state.fence, dict(settings), None if snapshot is None else int(snapshot))
+        if version is None:
+            return IcebergRows(state.fence, dict(settings), None, as_table=True)
+        ref = state.refs.get(version)
+        is_branch = ref is not None and ref.kind is RefKind.BRANCH
+        return IcebergRows(state.fence, dict(settings), int(state.named(version)), as_table=is_branch)
 
-    def spark_source(self, state: State, snapshot: SnapshotId | None) -> SparkSource:
-        """Returns the version that was loaded, and a snapshot of it."""
+    def spark_source(self, state: State, version: str | None) -> SparkSource:
+        """Returns the metadata that was loaded, and a version in it: Iceberg reads branches by the table's schema."""
         from firnline.ports.inspect import SparkSource
 
-        return SparkSource("iceberg", state.fence, {} if snapshot is None else {"versionAsOf": snapshot})
+        return SparkSource("iceberg", state.fence, {} if version is None else {"versionAsOf": version})
 
 
 KIT = IcebergKit()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import ArrowScan
+from pyiceberg.schema import Schema
 from pyiceberg.table import DataScan, FileScanTask, StaticTable
 
 from firnline.errors import UnsupportedFormat
@@ -19,15 +20,16 @@ _TASK_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class IcebergRows:
-    """The rows of one snapshot of one version of a table."""
+    """The rows of one snapshot of one version of a table; `as_table`: with the table's columns, not the snapshot's."""
 
     version: str
     settings: Mapping[str, str] = field(repr=False)
     snapshot: int | None
+    as_table: bool
 
     @property
     def schema(self) -> pa.Schema:
-        return self._scan().projection().as_arrow()
+        return self._columns(self._scan()).as_arrow()
 
     def tasks(self) -> Sequence[Task]:
         """Returns groups of scan tasks of about equal bytes."""
@@ -42,8 +44,8 @@ class IcebergRows:
         return groups
 
     def read(self, task: Task, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        scan = self._scan(tuple(columns))
-        reading = ArrowScan(scan.table_metadata, scan.io, scan.projection(), AlwaysTrue())
+        scan = self._scan()
+        reading = ArrowScan(scan.table_metadata, scan.io, self._columns(scan).select(*columns), AlwaysTrue())
         return (batch.select(list(columns)) for batch in reading.to_record_batches(task))
 
     def _tasks(self) -> list[FileScanTask]:
@@ -54,6 +56,8 @@ class IcebergRows:
                 raise
             raise UnsupportedFormat("PyIceberg does not read a table with equality deletes", hint=JAR) from problem
 
-    def _scan(self, columns: tuple[str, ...] = ("*",)) -> DataScan:
-        table = StaticTable.from_metadata(self.version, dict(self.settings))
-        return table.scan(selected_fields=columns, snapshot_id=self.snapshot)
+    def _columns(self, scan: DataScan) -> Schema:
+        return scan.table_metadata.schema() if self.as_table else scan.projection()
+
+    def _scan(self) -> DataScan:
+        return StaticTable.from_metadata(self.version, dict(self.settings)).scan(snapshot_id=self.snapshot)

@@ -57,17 +57,17 @@ class PaimonKit:
 
         return PaimonTables(store)
 
-    def rows(self, state: State, settings: Mapping[str, str], snapshot: SnapshotId | None) -> PaimonRows:
+    def rows(self, state: State, settings: Mapping[str, str], version: str | None) -> PaimonRows:
         """Returns the rows. Buckets are reached as pypaimon reaches them, by what the environment says."""
         from firnline.formats.paimon.rows import PaimonRows, selection_of
 
-        return PaimonRows(state.location, selection_of(state, snapshot))
+        return PaimonRows(state.location, selection_of(state, version))
 
-    def spark_source(self, state: State, snapshot: SnapshotId | None) -> SparkSource:
+    def spark_source(self, state: State, version: str | None) -> SparkSource:
         from firnline.formats.paimon.rows import selection_of
         from firnline.ports.inspect import SparkSource
 
-        return SparkSource("paimon", state.location, selection_of(state, snapshot))
+        return SparkSource("paimon", state.location, selection_of(state, version))
 
     def mirrors(self, store: Read, location: str) -> Iterator[str]:
         return PaimonFolders(store).mirrors(location)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from firnline.errors import UnsupportedFormat
 from firnline.formats.paimon.names import branch_of_id
-from firnline.model.snapshots import SnapshotId, number_of
+from firnline.model.snapshots import number_of
 from firnline.ports.formats import State
 from firnline.ports.inspect import Task
 
@@ -22,10 +22,11 @@ _READERS = (
 _TASK_FILES = 64
 
 
-def selection_of(state: State, snapshot: SnapshotId | None) -> dict[str, str]:
-    """Returns the options by which Paimon's readers find a snapshot: its branch, and its number, or a tag where only a
-    tag holds it.
+def selection_of(state: State, version: str | None) -> dict[str, str]:
+    """Returns the options by which Paimon's readers find a snapshot: its branch, and its number, or a tag if only a tag
+    holds it. The table as it is means its current snapshot: no file of Paimon's names one version of a whole table.
     """
+    snapshot = state.current if version is None else state.named(version)
     if snapshot is None:
         return {}
     branch = branch_of_id(snapshot)

@@ -129,8 +129,6 @@ def refuse_no_branch(work: TableContext, name: str) -> None:
 def resolve(state: State, snapshot: str | None) -> SnapshotId:
     """Returns the snapshot that an id or a ref means; none given means the current one."""
     wanted = state.current if snapshot is None else snapshot
-    if wanted is not None and wanted in state.refs:
-        return state.refs[wanted].snapshot
-    if wanted is None or wanted not in state.graph:
+    if wanted is None or (wanted not in state.refs and wanted not in state.graph):
         raise UsageError(f"{state.table} has no snapshot {wanted!r}", hint="`firnline plan TABLE --list` shows them")
-    return wanted
+    return state.named(wanted)

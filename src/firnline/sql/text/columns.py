@@ -16,6 +16,9 @@ from firnline.errors import UsageError
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 """Others are names that Spark makes, such as `max(id)`, or a table's own runtime, such as `_file`."""
 
+_MAKING = (exp.UDTF, exp.Pivot, exp.Anonymous, exp.QueryTransform)
+"""What may make columns that the text does not name."""
+
 _WORDS = frozenset({"all", "default", "grouping__id", "localtimestamp", "session_user", "user"})
 """What means something without a table, as does all that begins with `current_`."""
 
@@ -24,12 +27,24 @@ def columns_asked(parsed: exp.Query) -> tuple[str, ...]:
     """Returns the names that must be columns of the tables, each once; none of a query that may make columns by itself
     without naming them.
     """
-    if any(parsed.find_all(exp.UDTF, exp.Pivot, exp.Anonymous)) or not all(map(_is_plain, parsed.find_all(exp.Table))):
+    tables = list(tables_of(parsed))
+    aliases = {each.alias_or_name.lower() for each in tables}
+    if any(parsed.find_all(*_MAKING)) or not all(map(_is_plain, tables)) or _takes_apart(parsed, aliases):
         return ()
-    aliases = {each.alias_or_name.lower() for each in parsed.find_all(exp.Table)}
     own = {each.name.lower() for each in parsed.find_all(exp.Identifier) if not isinstance(each.parent, exp.Column)}
     own |= {column.name.lower() for column in parsed.find_all(exp.Column) if not _is_of_table(column, aliases)}
     return tuple(dict.fromkeys(name for name in _names(parsed, aliases) if name.lower() not in own))
+
+
+def tables_of(parsed: exp.Query) -> Iterator[exp.Table]:
+    """Yields what a query reads; a table that a hint names is one of these, said again."""
+    return (each for each in parsed.find_all(exp.Table) if each.find_ancestor(exp.Hint) is None)
+
+
+def _takes_apart(parsed: exp.Query, aliases: Collection[str]) -> bool:
+    """Tells whether a star stands for the parts of a column: they are columns then, and the text does not name them."""
+    stars = (each.parent for each in parsed.find_all(exp.Star) if isinstance(each.parent, exp.Column))
+    return any(not _is_of_table(each, aliases) for each in stars)
 
 
 def _is_plain(table: exp.Table) -> bool:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
@@ -21,7 +22,7 @@ from firnline.model.times import DAY_MS
 from firnline.ops.marks.tags import FOREVER
 from firnline.ports.formats import State
 from firnline.sql import LAKE, METADATA, ROWS, TOLD_OF_LAKE
-from firnline.sql.text.columns import columns_asked
+from firnline.sql.text.columns import columns_asked, tables_of
 from firnline.sql.text.versions import Version, clause_at
 from firnline.sql.text.words import DIALECT, SYNTAX, Path, Word, paths_of, split, words_of
 
@@ -29,6 +30,7 @@ _DAYS = re.compile(r"[0-9]{1,9}")
 _TAG = "TAG snapshot N OF ns.table AS 'name' WITH RETENTION FOREVER (or: n DAYS)"
 _DESCRIBE = "DESCRIBE TABLE ns.table, or DESCRIBE EXTENDED ns.table.NAME"
 _SHOW = "SHOW TABLES IN catalog.ns LIKE 'sales*'"
+_NOT_READ = f"{SYNTAX}; a form that only Spark knows can be asked of `spark.read.format('firnline')`"
 _IMPLYING = ("NATURAL", "PIVOT", "UNPIVOT", "|>")
 
 
@@ -215,23 +217,31 @@ def _age(words: Sequence[Word]) -> int:
 
 def _query(text: str, words: Sequence[Word]) -> Query:
     text, wanted = _without_versions(text, words)
+    kept = words_of(text)
     try:
-        parsed = sqlglot.parse_one(text, read=DIALECT)
+        parsed = sqlglot.parse_one(_readable(text, kept), read=DIALECT)
     except ParseError as problem:
         where = problem.errors[0]
         at = f"line {where['line']}, column {where['col']}: {where['highlight']}"
-        raise UsageError(f"the statement cannot be understood at {at}", hint=SYNTAX) from None
+        raise UsageError(f"the statement cannot be understood at {at}", hint=_NOT_READ) from None
     if not isinstance(parsed, exp.Query):
         raise UsageError(
             f"{words[0].text.upper()} is not run here: only queries, DESCRIBE, SHOW TABLES, TAG snapshot "
             "and USE TABLE are",
             hint=SYNTAX,
         )
-    kept = words_of(text)
-    tables = tuple(_named(each, kept, wanted) for each in parsed.find_all(exp.Table) if _is_named(each, parsed))
+    tables = tuple(_named(each, kept, wanted) for each in tables_of(parsed) if _is_named(each, parsed))
     if len(wanted) > sum(each.version is not None for each in tables):
         raise UsageError("a version is asked of something that is no table of the lake", hint=SYNTAX)
     return Query(text, tables, tuple(kept), columns_asked(parsed), _needs_whole_rows(parsed, kept))
+
+
+def _readable(text: str, words: Sequence[Word]) -> str:
+    """Returns the text with another name, as long, for the function `window`: the parser takes that for the clause."""
+    for word, after in pairwise(words):
+        if word.says("WINDOW") and after.kind is TokenType.L_PAREN:
+            text = text[: word.first] + "_" * len(word.text) + text[word.last + 1 :]
+    return text
 
 
 def _without_versions(text: str, words: Sequence[Word]) -> tuple[str, dict[int, Version]]:
@@ -266,7 +276,8 @@ def _named(table: exp.Table, words: Sequence[Word], wanted: dict[int, Version]) 
 
 
 def _needs_whole_rows(parsed: exp.Query, words: Sequence[Word]) -> bool:
-    """Tells whether columns count that are not named: stars, joins by equal names, pivots, pipes."""
+    """Tells whether columns count that are not named: stars, new names for all, joins by equal names, pivots, pipes."""
     stars = any(not isinstance(each.parent, exp.Count) for each in parsed.find_all(exp.Star))
+    renamed = any(each.alias_column_names for each in tables_of(parsed))
     implied = any(word.text.upper() in _IMPLYING for word in words)
-    return stars or implied or parsed.find(exp.Select) is None
+    return stars or renamed or implied or parsed.find(exp.Select) is None

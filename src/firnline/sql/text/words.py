@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import sqlglot
 from sqlglot.errors import TokenError
@@ -13,6 +14,7 @@ from firnline.errors import UsageError
 from firnline.model.names import is_location, written
 
 DIALECT = "spark"
+_DEPTHS = {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}
 SYNTAX = "see `firnline sql --help`, or docs/guides/sql.md for what can be asked"
 
 
@@ -105,6 +107,18 @@ def paths_of(words: Sequence[Word]) -> Iterator[Path]:
         if all(map(_is_name, found)):
             yield Path(tuple(found))
         at += 1
+
+
+def end_of_sample(words: Sequence[Word], last: int) -> int:
+    """Returns where `TABLESAMPLE (…) REPEATABLE (…)` ends that may stand after this place: an alias comes after it."""
+    rest = [word for word in words if word.first > last]
+    for keyword in ("TABLESAMPLE", "REPEATABLE"):
+        if rest and rest[0].says(keyword):
+            depths = accumulate(_DEPTHS.get(word.kind, 0) for word in rest)
+            ends = (at for at, depth in enumerate(depths) if at > 0 and depth == 0)
+            at = next(ends, 0)
+            last, rest = rest[at].last, rest[at + 1 :]
+    return last
 
 
 def _is_name(word: Word) -> bool:
