@@ -506,6 +506,7 @@ def is_commit(method: str, path: str) -> bool:
 
 
 @pytest.mark.parametrize("fault", ["drop", "cut", "busy"])
+@pytest.mark.sampled(1)
 def test_an_answer_that_never_comes_is_settled_by_sending_it_again(
     subject: Subject, monkeypatch: pytest.MonkeyPatch, fault: Any
 ) -> None:

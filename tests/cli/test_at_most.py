@@ -61,6 +61,7 @@ def test_the_way_out_stays_below_a_cap_of_its_own(neglected: SmallTable, capsys:
 
 
 @pytest.mark.parametrize("bound", ["50%", "30%", "90%", "3%"])
+@pytest.mark.sampled(2)
 def test_a_bound_takes_the_oldest_and_as_many_as_it_allows(neglected: SmallTable, capsys: Capture, bound: str) -> None:
     every = facts(capsys, "plan", TABLE, *NIGHTLY)
     plan = facts(capsys, "plan", TABLE, *NIGHTLY, "--at-most", bound)

@@ -110,6 +110,7 @@ def test_ctrl_c_is_heard_again_once_a_command_runs() -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["tables"], ["nonsense"], ["--version"], ["expire", "--help"]])
 @pytest.mark.parametrize("closed", ["stdout", "both"])
+@pytest.mark.sampled(4)
 def test_a_reader_that_went_away_gets_no_traceback(tmp_path: Path, arguments: list[str], closed: str) -> None:
     """Output is not buffered, as in many containers: the pipe breaks in the middle of what is written."""
     reader, writer = os.pipe()

@@ -55,6 +55,7 @@ def uncoloured(text: str) -> str:
 
 
 @pytest.mark.parametrize("columns", [60, 80, 200])
+@pytest.mark.sampled(2)
 def test_a_plan_fits_the_terminal_and_breaks_no_word(lake: Lake, columns: int) -> None:
     shown, code = on_terminal(*PLAN, columns=columns, NO_COLOR="1")
     wide, _ = on_terminal(*PLAN, columns=1_000, NO_COLOR="1")
@@ -82,6 +83,7 @@ def test_what_stays_goes_or_is_refused_has_a_colour(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("quiet", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+@pytest.mark.sampled(1)
 def test_colours_can_be_turned_off_and_say_nothing_that_words_do_not(lake: Lake, quiet: dict[str, str]) -> None:
     plain, _ = on_terminal(*PLAN, **quiet)
     assert "\x1b[" not in plain

@@ -58,6 +58,7 @@ def without_engine(plan: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("named", SETTINGS)
+@pytest.mark.sampled(1)
 def test_a_plan_on_an_odd_session_is_the_same_plan(lake: RealLake, spark_session: SparkSession, named: str) -> None:
     odd = spark_session.newSession()
     for key, value in SETTINGS[named].items():

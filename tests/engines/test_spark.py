@@ -174,6 +174,7 @@ def two_tables(spark_session: SparkSession, while_broken: Path) -> DataFrame:
 
 
 @pytest.mark.parametrize("after", ["0", "1"], ids=["while they are counted", "while they come"])
+@pytest.mark.sampled(1)
 def test_files_that_could_not_be_brought_for_one_table_come_when_the_next_one_asks(
     tmp_path: Path, spark_session: SparkSession, after: str
 ) -> None:

@@ -39,6 +39,7 @@ class BeforeEachCommit:
         return request.send()
 
 
+@pytest.mark.full
 def test_a_busy_table_loses_it(lake: RealLake, monkeypatch: pytest.MonkeyPatch) -> None:
     path = file_of(lake, "t", 1)
     busy = BeforeEachCommit(lambda number: lake.append("t", number))

@@ -203,6 +203,7 @@ def test_what_a_restore_under_way_brings_back_is_told(
 
 
 @pytest.mark.parametrize("is_old", [False, True])
+@pytest.mark.sampled(1)
 def test_a_bundle_that_no_index_names_goes_or_is_told(
     lake: DeepLake, monkeypatch: pytest.MonkeyPatch, is_old: bool
 ) -> None:

@@ -45,6 +45,7 @@ def go_on(world: World, **options: object) -> object:
 
 
 @pytest.mark.parametrize("said", DAMAGES)
+@pytest.mark.sampled(3)
 def test_a_damaged_history_is_said_refused_and_left_where_it_is(remembering: World, said: str) -> None:
     world = remembering
     place = str(pointer(world))

@@ -49,7 +49,7 @@ def children_of_root(found: IcechunkRepository) -> list[str]:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("seed", range(by_lane(3, 10, 60)))
+@pytest.mark.parametrize("seed", range(by_lane(3, 4, 60)))
 def test_what_the_library_writes_is_right(tmp_path: Path, seed: int, spec: int) -> None:
     grown(storage(tmp_path / "r"), seed, spec)
     assert found_in(tmp_path / "r") == []
@@ -62,7 +62,7 @@ def test_what_a_later_library_wrote_is_right(recorded: list[Path], tmp_path: Pat
         assert found_in(folder) == []
 
 
-@pytest.mark.parametrize("seed", range(by_lane(10, 40, 400)))
+@pytest.mark.parametrize("seed", range(by_lane(10, 15, 400)))
 def test_every_snapshot_that_the_store_dates_otherwise_is_named(small: Path, seed: int) -> None:
     """The store's times are drawn here: up to five minutes are nobody's fault, of the first snapshot as of any."""
     repository, choice = read(small), random.Random(seed)

@@ -84,6 +84,7 @@ def test_what_no_reference_leads_to_goes(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 1200])
+@pytest.mark.sampled(1)
 def test_a_chunk_of_its_own(scene: Scene, count: int) -> None:
     """Version 2 compresses the locations of so many references."""
     chunk = lent(scene)
@@ -136,6 +137,7 @@ def view_of(scene: Scene, tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("is_named", [True, False])
+@pytest.mark.sampled(1)
 def test_a_chunk_of_another_repository(scene: Scene, tmp_path: Path, is_named: bool) -> None:
     """Who refers to its chunks is named in the configuration: no repository knows of any other."""
     other, chunk = view_of(scene, tmp_path)

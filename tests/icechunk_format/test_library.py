@@ -145,6 +145,7 @@ def test_settings_in_the_words_of_the_library(monkeypatch: pytest.MonkeyPatch) -
     assert s3_words("s3://b/r", {})["endpoint_url"] == "http://other:2"
 
 
+@pytest.mark.full
 def test_a_server_that_does_not_answer() -> None:
     keys = {"s3.access-key-id": "a", "s3.secret-access-key": "very-secret"}
     with pytest.raises(StoreError, match="does not read") as told:

@@ -26,7 +26,7 @@ from .growing import SPECS, made, storage
 from .histories import lines_of
 from .repositories import STORE, lying
 
-SEEDS = range(by_lane(6, 45, 450))
+SEEDS = range(by_lane(6, 20, 450))
 DELETED: list[set[RefKind]] = [set(), {RefKind.TAG}, set(RefKind)]
 MANNERS = {1: Manner.VERSION_1, 2: Manner.VERSION_2}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

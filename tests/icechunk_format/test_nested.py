@@ -67,6 +67,7 @@ def files_of(source: Path, folder: Path) -> Files:
 
 
 @pytest.mark.parametrize(("first", "second"), [("b", "bc"), ("bc", "b"), ("b", "b.old"), ("b", "b#1")])
+@pytest.mark.sampled(2)
 def test_folders_that_begin_alike(one: Path, other: Path, tmp_path: Path, first: str, second: str) -> None:
     scene, beside = put_at(one, tmp_path / first), put_at(other, tmp_path / second)
     before, wanted = files_of(other, beside.folder), arrays(scene.folder)
@@ -78,7 +79,7 @@ def test_folders_that_begin_alike(one: Path, other: Path, tmp_path: Path, first:
         each.is_sound()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("place", INSIDE)
 def test_the_outer_one_takes_nothing_of_the_inner_one(one: Path, other: Path, tmp_path: Path, place: str) -> None:
     """A search must be told of the inner one: nobody but the operator knows whose it is."""

@@ -82,7 +82,7 @@ CHANGES: dict[str, Callable[[Growing], None]] = {
 
 @pytest.mark.parametrize("what", CHANGES)
 def test_whenever_it_changes_it_is_read_as_before_or_as_after(small: Path, tmp_path: Path, what: str) -> None:
-    for before in range(0, requests(small) + 1, by_lane(9, 3, 1)):
+    for before in range(0, requests(small) + 1, by_lane(9, 5, 1)):
         folder = copied(small, tmp_path, f"r{before}")
         earlier = read_repository(STORE, str(folder))
         store = Interrupted(lambda at=folder: CHANGES[what](reopened(at)), before)

@@ -43,8 +43,8 @@ from .open_writing import (
 
 YOUNG_MS = SHORTEST_WRITE_MS - 3 * HOUR_MS
 OLD_MS = 10 * DAY_MS
-SEEDS = range(by_lane(2, 3, 100))
-SAMPLES = by_lane(4, 6, 1000)
+SEEDS = range(by_lane(1, 1, 100))
+SAMPLES = by_lane(3, 3, 1000)
 
 
 # ---------------------------------------------------------------- between the steps of a writer

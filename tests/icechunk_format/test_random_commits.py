@@ -26,7 +26,7 @@ from .stepping import Countdown, CutStore, Died, Stepped, attempt_at, step_from
 from .test_commits import is_done
 from .test_library_expiry import grown
 
-SEEDS = range(by_lane(6, 30, 300))
+SEEDS = range(by_lane(6, 12, 300))
 
 
 def grown_long_ago(folder: Path, seed: int, spec: int) -> Stepped:

@@ -19,7 +19,7 @@ from harness.lanes import by_lane
 from .growing import SPECS, answers, grown, made, storage, with_files_of_others
 from .repositories import STORE, answered, body_of, is_as_answered, lying
 
-SEEDS = range(by_lane(2, 6, 60))
+SEEDS = range(by_lane(2, 3, 60))
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -37,7 +37,7 @@ from harness.lanes import by_lane
 from .growing import SPECS, Growing, grown, made, microseconds, storage
 from .repositories import STORE, body_of, needed, packed, referenced
 
-SEEDS = range(int(os.environ.get("FIRNLINE_ICECHUNK_RUNS", str(by_lane(4, 6, 200)))))
+SEEDS = range(int(os.environ.get("FIRNLINE_ICECHUNK_RUNS", str(by_lane(3, 3, 200)))))
 FOLDERS = (names.CHUNKS, names.MANIFESTS, names.SNAPSHOTS, names.TRANSACTIONS)
 HOUR_MS = 3_600_000
 ROOT = "1CECHNKREP0F1RSTCMT0"

@@ -31,7 +31,7 @@ from .test_one_moment import Interrupted
 
 pytestmark = pytest.mark.skipif(LIBRARY < (2, 0), reason="the library writes version 1 only")
 
-SAMPLES = by_lane(4, 12, 120)
+SAMPLES = by_lane(4, 6, 120)
 Tips = dict[str, list[int]]
 
 

@@ -217,7 +217,7 @@ class Dying:
         return called
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("calls", range(0, 80, 1 if FULL else 9))
 def test_a_process_that_dies_at_any_write_leaves_the_whole_to_resume(
     four: RealLake, calls: int, monkeypatch: pytest.MonkeyPatch

@@ -60,6 +60,7 @@ def search(lake: RealLake) -> Any:
 
 
 @pytest.mark.parametrize("act", [plan, search])
+@pytest.mark.sampled(1)
 def test_the_catalog_is_listed_as_often_for_nine_tables_as_for_three(
     lake: RealLake, act: Callable[[RealLake], Any]
 ) -> None:

@@ -69,6 +69,7 @@ def checked(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_sound_script_passes_and_each_mistake_is_found_in_its_line(tmp_path: Path) -> None:
     assert (Path(firnline.__file__).parent / "py.typed").is_file()
     lines = "\n".join(MISTAKES)

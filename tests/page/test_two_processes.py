@@ -152,6 +152,7 @@ def test_a_second_approval_is_refused_whoever_looked_first(table: SmallTable) ->
     assert [each.detail.get("by") for each in lake.run(run).run.events] == [None, "bob"]
 
 
+@pytest.mark.full
 def test_of_two_pages_that_approve_at_one_instant_one_acts(table: SmallTable) -> None:
     before = len(open_lake().graph(TABLE).before)
     with serving() as one, serving() as other:

@@ -195,6 +195,7 @@ def test_an_adopted_table_keeps_changelogs_as_before_and_its_writers_remove_none
 
 
 @pytest.mark.parametrize("when", WHEN)
+@pytest.mark.sampled(1)
 def test_an_expiry_of_changelogs_is_cut_at_every_write(made: Path, when: When) -> None:
     effects = cut_run(made, native, when)
     assert any("/changelog/changelog-5" in key for _, key in effects)

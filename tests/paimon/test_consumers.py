@@ -111,6 +111,7 @@ def test_an_expiry_is_cut_at_every_write(made: Path, when: When) -> None:
     assert any("/consumer/consumer-old" in key for _, key in effects)
 
 
+@pytest.mark.full
 def test_an_undo_is_cut_at_every_write(made: Path) -> None:
     cut_undo(made, lambda copy: str(all_but_one(copy, grace="1h").run.id))
 

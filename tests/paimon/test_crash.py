@@ -25,11 +25,13 @@ def expire(copy: Copy, fault: Fault | None) -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.sampled(1)
 def test_an_expiry_is_cut_at_every_write(made: Path, when: When) -> None:
     effects = cut_run(made, expire, when)
     assert any("/snapshot/snapshot-1" in key for _, key in effects)
 
 
+@pytest.mark.full
 def test_an_undo_is_cut_at_every_write(made: Path) -> None:
     cut_undo(made, lambda copy: str(copy.expire(grace="1h").run.id))
 
@@ -57,7 +59,7 @@ def _fast_forward(table: JavaTable) -> None:
 ACTIONS = (_append, _tag_the_oldest, _branch, _roll_back, _fast_forward)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("action", ACTIONS)
 def test_somebody_acts_between_any_two_steps(both: Paimon, made: Path, action: Callable[[JavaTable], None]) -> None:
     """Whatever happens between two requests, every snapshot, tag and branch that is there afterwards reads in full."""

@@ -60,6 +60,7 @@ def kinds(paths: set[str]) -> set[str]:
     return {os.path.basename(path).partition("-")[0] for path in paths}
 
 
+@pytest.mark.sampled(1)
 def test_what_a_dropped_branch_alone_had_goes(both: Paimon, dropped: Copy) -> None:
     rows = java_rows(JavaTable(both.java, Path(dropped.table)))
     there, unnamed = disk(Path(dropped.table)), dropped.reader().unnamed()
@@ -113,6 +114,7 @@ def _made(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.sampled(1)
 def test_an_index_in_a_bucket_is_nobodys_where_the_table_has_none_there(dropped: Copy) -> None:
     bucket = next(Path(dropped.table).glob("p=*/bucket-0"))
     stray = bucket / a_name("index-")

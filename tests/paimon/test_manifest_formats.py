@@ -41,6 +41,7 @@ def _made(both: Paimon, copy: Copy, options: dict[str, str]) -> JavaTable:
 
 
 @pytest.mark.parametrize("options", [*AVRO, *OTHERS], ids=lambda each: "-".join(each.values()))
+@pytest.mark.sampled(3)
 def test_every_way_of_writing_manifests_is_read(both: Paimon, place: Copy, options: dict[str, str]) -> None:
     table = _made(both, place, options)
     rows = sorted(table.rows.read(table.open()))

@@ -131,7 +131,7 @@ def test_a_search_is_cut_at_every_write(made: Path) -> None:
     effects = [each for each in counting.trace if each[0] in CHANGES]
     assert any(key.endswith("/p=gone") for _, key in effects), "no folder was removed"
     for at, (verb, _) in enumerate(effects, 1):
-        if not FULL and verb != "delete" and at % 6:
+        if not FULL and verb != "delete" and at % 12:
             continue
         for when in ("before", "after") if FULL else ("before",):  # after one write is before the next
             copy, gone = littered(made, at)
@@ -164,6 +164,7 @@ class Watching(Acting):
             self.sighted.add(os.path.basename(key))
 
 
+@pytest.mark.full
 def test_a_slow_writer_commits_in_the_middle(made: Path) -> None:
     """Files that were written long ago and are committed only now are spared: all but those that were deleted before
     the table was looked at again.

@@ -97,7 +97,7 @@ def replaced(both: Paimon, place: Copy, request: pytest.FixtureRequest) -> Copy:
     return place
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_every_file_is_found_where_its_schema_puts_it(both: Paimon, replaced: Copy) -> None:
     rows = _rows(both, replaced)
     assert replaced.process().check(replaced.table).sound

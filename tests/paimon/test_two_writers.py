@@ -210,6 +210,7 @@ def writing(both: Paimon, table: JavaTable, log: Log) -> Iterator[Event]:
             each.join()
 
 
+@pytest.mark.full
 def test_two_writers_lose_no_row_to_runs(both: Paimon, table: JavaTable, record_property: Record) -> None:
     log = Log()
     keeper = Keeper(table.folder, log, random.Random(0))

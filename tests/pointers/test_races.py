@@ -29,7 +29,7 @@ from harness.servers.process import Server
 from harness.servers.s3 import make_bucket
 from tests.neighbours.lakes import real_lake
 
-COMMITS = by_lane(unit=50, test=150, full=1_000)
+COMMITS = by_lane(unit=50, test=80, full=1_000)
 GUID = "123e4567-e89b-12d3-a456-426614174000"
 
 

@@ -46,7 +46,7 @@ def stray(metadata: str) -> bytes:
     return Pointer("x.y", GUID, metadata, ordinal_at(now_ms())).to_bytes()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "text",
     ["1.2.3\n", "", "[1]", '{"version": 1}', "\x00\xff", "x" * 2_000_000],
@@ -127,7 +127,7 @@ def test_logs_of_two_tables_whose_writer_does_not_escape(lake: RealLake, place: 
     assert snapshot in {each.id for each in plan.keep}
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["app.ver", "db_x_main.ver", "metadata/version-hint.text"])
 @pytest.mark.parametrize("kind", ["endless", "pipe", "circle", "nowhere", "folder"])
 def test_what_is_no_file_is_no_pointer(lake: RealLake, place: Path, name: str, kind: str) -> None:

@@ -53,7 +53,7 @@ def uncut(operation: Operation, make_world: MakeWorld) -> Uncut:
     return UNCUT[operation.name]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("when", WHEN if FULL else WHEN[:1])
 def test_dies_at_every_effect(
     operation: Operation, uncut: Uncut, make_world: MakeWorld, when: When, count_cases: CountCases
@@ -98,7 +98,7 @@ TROUBLE: dict[tuple[type[Fault], bool], tuple[type[FirnlineError], ...]] = {
 """How an operation may end when one of its requests goes wrong, without and with retries below it."""
 
 
-@pytest.mark.sampled(34)
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(("kind", "retrying"), TROUBLE)
 def test_one_request_goes_wrong(
     operation: Operation,

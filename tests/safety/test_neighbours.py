@@ -47,7 +47,7 @@ def boundaries(operation: str, step: str, verbs: tuple[str, ...]) -> list[int]:
     return sorted({chance.choice(decisive), chance.choice(every)})
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("step", STEPS)
 def test_a_neighbour_comes_between_two_steps(

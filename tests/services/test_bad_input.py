@@ -117,6 +117,7 @@ def test_a_database_that_takes_no_writes(make_ground: MakeGround, tmp_path: Path
 
 
 @pytest.mark.parametrize("version", ["V0", "V1"])
+@pytest.mark.sampled(1)
 def test_both_versions_of_the_shared_schema(version: str, make_ground: MakeGround, tmp_path: Path) -> None:
     ground = make_ground("s3+postgresql")
     world = World.make(tmp_path, ground=ground)
@@ -127,6 +128,7 @@ def test_both_versions_of_the_shared_schema(version: str, make_ground: MakeGroun
     assert len(world.rows()) < len(world.snapshots)
 
 
+@pytest.mark.sampled(1)
 def test_a_table_that_is_dropped_during_a_run(kind: str, make_ground: MakeGround, tmp_path: Path) -> None:
     """Its files stay: what was decided for a table that is gone is decided for nobody."""
     world = World.make(tmp_path, ground=make_ground(kind))

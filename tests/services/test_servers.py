@@ -71,6 +71,7 @@ def test_a_server_listens_on_loopback_only(name: str, server: GetServer) -> None
 
 
 @pytest.mark.parametrize("name", ["redis", "postgres", "rest"])
+@pytest.mark.sampled(1)
 def test_a_server_dies_with_its_parent(name: str, tmp_path: Path, server: GetServer) -> None:
     server(name)
     command = [sys.executable, "-c", _PARENT.format(name=name), str(tmp_path)]

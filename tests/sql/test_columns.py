@@ -123,6 +123,7 @@ def lake(tmp_path: Path) -> Path:
         ("SELECT snapshotid FROM firnline.snapshots", "did you mean snapshot_id?"),
     ],
 )
+@pytest.mark.sampled(2)
 def test_no_java_is_needed_to_tell_a_wrong_column(lake: Path, statement: str, hint: str) -> None:
     environment = {**os.environ, "JAVA_HOME": str(lake), "PYICEBERG_HOME": str(lake), "PATH": str(lake)}
     ended = subprocess.run(

@@ -154,6 +154,7 @@ def test_what_one_server_can_do_says_nothing_of_another_with_the_same_names(setu
 
 
 @pytest.mark.parametrize("first", ["moto", "versitygw"])
+@pytest.mark.sampled(1)
 def test_two_servers_may_have_buckets_and_objects_of_one_name(
     setup: Setup, moto_server: Server, versitygw_server: Server, first: str
 ) -> None:

@@ -18,7 +18,7 @@ from tests.tiers.cutting import passing_through
 from tests.tiers.lakes import TieredLake, forget_catalogs, tiered_lake
 
 FULL = bool(os.environ.get("FIRNLINE_FULL"))
-CUTS = 3
+CUTS = 2
 """How many of all cuts are tried by default, spread over the whole run."""
 
 Rows = dict[int, list[int]]

@@ -105,7 +105,7 @@ def test_cut_at_every_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ta
             broken.check_end()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("to", ["live", "cold"])
 def test_a_restore_that_was_cut_is_tried_again(

@@ -124,6 +124,7 @@ def test_asked_for_waited_for_and_read_again(world: ThreeBuckets, capsys: pytest
     assert told == ["requested", "requested", "restored"]
 
 
+@pytest.mark.full
 def test_each_snapshot_comes_back_to_live(world: ThreeBuckets) -> None:
     slept = world.sleep()
     for old in slept:

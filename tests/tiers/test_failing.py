@@ -90,6 +90,7 @@ def test_every_copy_fails_once(lake: TieredLake, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("after", [0, 3, 6])
+@pytest.mark.sampled(1)
 def test_a_tier_that_is_full(lake: TieredLake, monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     before, metadata = lake.rows_by_snapshot("t"), lake.table("t").metadata_location
     with passing_through(Refusing("/colder/", _full, after), lake.folder, monkeypatch), pytest.raises(FirnlineError):

@@ -66,6 +66,7 @@ def _chosen(*ways: Iterable[str]) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize(("damage", "kind"), _chosen(DAMAGES, KINDS))
+@pytest.mark.sampled(2)
 def test_damage_after_the_commit_stops_the_purge(lake: TieredLake, damage: str, kind: str) -> None:
     before, files = lake.rows_by_snapshot("t"), _live_files(lake)
     run = _committed(lake)
@@ -82,6 +83,7 @@ DEATHS = {"archived": ("put_if_absent", "/events/000003"), "committing": ("commi
 
 
 @pytest.mark.parametrize(("damage", "kind", "state"), _chosen(DAMAGES, KINDS, DEATHS))
+@pytest.mark.sampled(2)
 def test_damage_before_the_commit_stops_it_or_is_mended(
     lake: TieredLake, monkeypatch: pytest.MonkeyPatch, damage: str, kind: str, state: str
 ) -> None:

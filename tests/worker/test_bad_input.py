@@ -161,6 +161,7 @@ def _check_the_next_round_ends_it(lake: RealLake) -> None:
 
 
 @pytest.mark.parametrize("after", range(40) if FULL else (0, 2, 5, 8, 13))
+@pytest.mark.sampled(2)
 def test_a_lakes_disk_that_fills_up_at_any_write_of_a_run(
     lake: RealLake, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
@@ -176,6 +177,7 @@ def test_a_lakes_disk_that_fills_up_at_any_write_of_a_run(
 
 
 @pytest.mark.parametrize("largest", [0, 700, 3_000] if FULL else [0, 3_000])
+@pytest.mark.sampled(1)
 def test_a_disk_without_room_for_files_of_some_size(lake: RealLake, largest: int) -> None:
     """Refused by the kernel itself: files of the lake, the catalog's database, the cache, and the worker's memory."""
     lake.firnline()

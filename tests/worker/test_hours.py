@@ -165,6 +165,7 @@ def test_reads_stay_within_the_share_of_what_the_store_takes(lake: SlowLake) -> 
     assert max(within) >= 30 * SPAN_MS / 1000 * 0.9, within
 
 
+@pytest.mark.full
 def test_a_signal_ends_it_within_seconds_and_another_goes_on(lake: SlowLake) -> None:
     config, memory = lake.write_policy("window: always"), lake.folder / "m.json"
     lake.pause_s = 0.15

@@ -32,7 +32,7 @@ from tests.worker.soaking import Weather, soaked_lake, written_to
 
 pytestmark = pytest.mark.timeout(by_lane(300, 420, 2_400))
 
-SECONDS = by_lane(10, 45, 1_200)
+SECONDS = by_lane(10, 20, 1_200)
 TABLES = by_lane(5, 5, 50)
 FIRNLINE = str(Path(sys.executable).with_name("firnline"))
 POLICY = """

@@ -77,6 +77,7 @@ def test_many_small_files_are_worth_compiled_loops() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_loops_that_must_be_built_need_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine_code, "kept", lambda: None)
     choice = Choice()

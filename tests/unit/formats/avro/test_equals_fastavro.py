@@ -19,7 +19,7 @@ from .iceberg_schemas import MANIFEST_ENTRY, MANIFEST_FILE, entry, manifest
 from .strategies import Sample, samples
 
 WAYS = ["python", "compiled"]
-COUNT = by_lane(100, 200, 3_000)
+COUNT = by_lane(100, 100, 3_000)
 
 
 @pytest.mark.parametrize("way", WAYS)

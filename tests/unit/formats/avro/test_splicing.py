@@ -23,7 +23,7 @@ from .test_equals_fastavro import written
 
 WAYS = ["python", "compiled"]
 CODECS = ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"]
-COUNT = by_lane(100, 200, 3_000)
+COUNT = by_lane(100, 100, 3_000)
 
 
 def as_it_is(value: bytes, _: int) -> bytes:

@@ -23,7 +23,7 @@ from harness.lanes import by_lane
 from .shelf import COLD, KEY, relocation
 from .written import CODECS, PATHS, avro, field, rows_of
 
-COUNT = by_lane(50, 100, 2_000)
+COUNT = by_lane(50, 50, 2_000)
 quick = settings(max_examples=COUNT, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 KIND = FileKind.POSITION_DELETES
 METADATA = {"iceberg.schema": '{"type":"struct","schema-id":0}', "delete-type": "position", "of-later": "ü"}

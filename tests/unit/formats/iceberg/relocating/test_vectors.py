@@ -18,7 +18,7 @@ from harness.lanes import by_lane
 from .shelf import COLD, KEY, relocation
 from .written import PATHS
 
-COUNT = by_lane(100, 200, 3_000)
+COUNT = by_lane(100, 100, 3_000)
 quick = settings(max_examples=COUNT, deadline=None)
 KIND = FileKind.DELETION_VECTORS
 MAGIC = b"PFA1"
