@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firnline.app.catalogs import Table, absolute
+from firnline.app.catalogs import absolute
+from firnline.app.naming import Table
 from firnline.app.places import Places
 from firnline.app.runs import Leave, Runs
 from firnline.app.verbs.planning import OUTSIDE_LATER

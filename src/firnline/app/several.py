@@ -15,7 +15,7 @@ from firnline.app.looking import check_table, timeline_of_table
 from firnline.app.many import chosen_tables, on_each, on_tables, unless_stopped
 from firnline.app.moments import Moment, instant
 from firnline.app.places import Places
-from firnline.app.requests import RunOptions, SearchOptions, asked_search, request_of
+from firnline.app.requests import RunOptions, SearchOptions, asked_search, request_of, takes
 from firnline.app.run_lists import has_lists
 from firnline.app.run_names import joined
 from firnline.app.runs import Leave, Runs
@@ -51,6 +51,7 @@ class Several:
 
     # ---- looking: nothing is changed, but for plans that are saved
 
+    @takes(RunOptions)
     def plan(
         self, *, save: bool = False, orphans: bool = False, **asked: Unpack[RunOptions]
     ) -> Iterator[TableAnswer[Plan]]:
@@ -100,6 +101,7 @@ class Several:
 
     # ---- acting
 
+    @takes(RunOptions)
     def expire(
         self,
         *,
@@ -148,6 +150,7 @@ class Several:
             return None
         return replace(found.plan, run=self.searches.saved(search, meant=meant).run)
 
+    @takes(SearchOptions)
     def orphans(
         self,
         *,
@@ -243,7 +246,9 @@ class Several:
 def _unbounded(request: Request) -> Request:
     """Returns the request. Raises UsageError for a bound, which is found by plans of one table alone."""
     if request.at_most is not None:
-        raise UsageError("--at-most bounds the run of one table, without orphans", hint="name that table alone")
+        raise UsageError(
+            "at_most or --at-most bounds the run of one table, without orphans", hint="name that table alone"
+        )
     return request
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from firnline.app.catalogs import Table, absolute
+from firnline.app.catalogs import absolute
+from firnline.app.naming import Table, tables_meant
 from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.snapshots import MAIN
 from firnline.model.times import format_instant
@@ -93,7 +94,7 @@ class LakePointers:
         """
         catalogs = self.places.catalogs
         if tables:
-            return [self.sync_one(each, take_over) for each in catalogs.chosen(list(tables)) if each.catalog]
+            return [self.sync_one(each, take_over) for each in catalogs.chosen(tables_meant(tables)) if each.catalog]
         listed, unread = catalogs.readable()
         done = [self.sync_one(each, take_over) for each in listed if self._is_spoken_of(each)]
         return [*done, *(SyncedTable(name, problem=problem) for name, problem in unread.items())]

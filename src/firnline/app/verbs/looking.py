@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from firnline.app.catalogs import Table
-from firnline.app.moments import KeepRules, Moment, instant, rule_texts
+from firnline.app.moments import KeepRules, Moment, checked_rules, instant
+from firnline.app.naming import Snapshot, Table, snapshot_meant, table_meant
 from firnline.app.observing.auditing import ShownEntries
 from firnline.app.places import Places
-from firnline.app.requests import RunOptions, request_of
+from firnline.app.requests import RunOptions, request_of, takes
 from firnline.ops.runs.decision import policy_in_force
 from firnline.policy.inherit import Effective
 from firnline.policy.parse import Section
@@ -47,11 +47,12 @@ class LookingVerbs:
 
         return TableNames(self.places.tables(catalog))
 
-    def why(self, table: Table, what: str, **options: Unpack[RunOptions]) -> Explanation:
+    @takes(RunOptions)
+    def why(self, table: Table, what: Snapshot, **options: Unpack[RunOptions]) -> Explanation:
         """Returns what keeps a snapshot, a ref or a file; or why nothing does."""
         from firnline.ops.looking.why import why
 
-        return why(self.places.table_context(table), request_of(**options), what)
+        return why(self.places.table_context(table), request_of(**options), snapshot_meant(what))
 
     def policy(self, table: Table, keep: KeepRules | None = None) -> tuple[State, Effective]:
         """Returns the policy in force on a table, every value with its source."""
@@ -59,7 +60,7 @@ class LookingVerbs:
 
         source = self.places.source(table)
         state = source.load()
-        return state, policy_in_force(state, source.name, self.places.config, Request(keep=rule_texts(keep)))
+        return state, policy_in_force(state, source.name, self.places.config, Request(keep=checked_rules(keep)))
 
     def check_policy(self) -> Section:
         """Returns the policy as it is written. Raises PolicyError unless every name in it means a catalog, a namespace
@@ -125,7 +126,7 @@ class LookingVerbs:
         self, table: Table | None = None, *, run: str | None = None, since: Moment | None = None
     ) -> list[AuditEntry]:
         """Returns what was done to tables, by whom and when: every stage before it happened, and its outcome."""
-        wanted = ShownEntries(None if table is None else str(table), run, instant(since))
+        wanted = ShownEntries(None if table is None else str(table_meant(table)), run, instant(since))
         return list(self.places.auditing.entries(wanted))
 
     def verify_audit(self, end: str | None = None) -> Verified:
