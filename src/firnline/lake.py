@@ -17,7 +17,7 @@ from firnline.app.runs import Leave, Runs
 from firnline.app.verbs.looking import LookingVerbs
 from firnline.app.verbs.marking import MarkingVerbs
 from firnline.app.verbs.plan_views import PlanView
-from firnline.errors import UsageError
+from firnline.errors import FirnlineError, UsageError
 from firnline.plans.plan import Plan
 from firnline.policy.tiers import LIVE
 from firnline.ports.progress import Progress
@@ -50,6 +50,17 @@ class Lake(LookingVerbs, MarkingVerbs):
     places: Places
     file: str | None = None
     route: bool = True
+
+    def __repr__(self) -> str:
+        """Returns what tells lakes apart: a notebook shows it, so it reads no table and shows no secret."""
+        from firnline.settings import find_config
+
+        try:
+            catalogs = ", ".join(self.catalogs) or "none"
+        except FirnlineError:
+            catalogs = "not readable"
+        file = find_config(self.file) or "no firnline.yaml"
+        return f"<firnline.Lake: catalogs: {catalogs}; {file}; engine {self.places.engines.named}>"
 
     @cached_property
     def _runs(self) -> Runs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import firnline
 from firnline.cli.main import run
 from firnline.lake import Lake
 from firnline.model.times import parse_instant, second
+from firnline.ops.looking.findings import Diagnosis, Finding, Severity
+from firnline.ops.looking.pages import check_page, doctor_page, why_page
 from firnline.plans.html.charts import GOES, STAYS, Share, TimedMark, share_bar, time_columns
 from firnline.plans.html.markup import card, element, escaped, figures, table
 from firnline.plans.pages import Drawn, Grid, Hint, Line, Page, number, size
@@ -239,6 +242,42 @@ def test_tables_show_their_names_and_how_many_there_are(
     assert {*facts["tables"]} <= {*page.cells}
     assert all(each in text for each in facts["tables"])
     assert page.cells[:2] == ["lake.ns", "2"]
+
+
+def test_printed_each_answer_is_the_page_of_its_command(
+    opened: Lake, lake: SmallLake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, snapshot = lake.events.now_ms, next(iter(lake.events.changes))
+    (lake.folder / "ns" / "events" / "data" / "left.parquet").write_bytes(b"x" * 5_000)
+    opened.expire(EVENTS, now=now, keep={"last": 3}, grace="1h", include_outside=True)
+    run = opened.runs(EVENTS)[0]
+    for answer, *words in (
+        (opened.why(EVENTS, lake.events.live()[0], now=now), "why", EVENTS, lake.events.live()[0], "--now", now),
+        (opened.why(EVENTS, snapshot, now=now), "why", EVENTS, snapshot, "--now", now),
+        (opened.check(EVENTS), "check", EVENTS),
+        (opened.history(EVENTS), "history", EVENTS),
+        (opened.runs(EVENTS), "runs", EVENTS),
+        (run, "runs", "show", run.id),
+        (opened.orphans(EVENTS, dry_run=True), "orphans", EVENTS, "--dry-run"),
+    ):
+        text, _ = said(capsys, *words)
+        assert f"{answer}\n" == text, words
+
+
+def test_on_a_terminal_what_stays_goes_or_is_wrong_has_its_colour(opened: Lake, lake: SmallLake) -> None:
+    def marked(page: Page) -> str:
+        return page.to_text(paint=lambda text, tone: f"<{tone}>{text.strip()}")
+
+    answer = opened.why(EVENTS, lake.events.live()[0], now=lake.events.now_ms)
+    assert "<kept>stays" in marked(why_page(answer))
+    gone = replace(answer, needed_by=tuple(replace(each, kept=False) for each in answer.needed_by))
+    assert "<goes>would expire" in marked(why_page(gone))
+    assert "<kept>every file is there" in marked(check_page(opened.check(EVENTS)))
+    lake.path(lake.events.live()[0]).unlink()
+    assert "<refused>missing" in marked(check_page(opened.check(EVENTS)))
+    found = Diagnosis(tuple(Finding(each, "a topic", "said") for each in Severity))
+    assert all(each in marked(doctor_page(found)) for each in ("<kept>ok", "<goes>warning", "<refused>problem"))
+    assert "<" not in str(found)
 
 
 @pytest.mark.parametrize(

@@ -309,6 +309,18 @@ def test_a_lake_that_is_shown_shows_no_password() -> None:
     assert "hunter2" not in repr(Lake(places_of(parse_policy("cache: redis://:hunter2@cache/0\n", "a test"))))
 
 
+def test_a_lake_that_is_shown_says_in_a_line_what_it_is_of(
+    tmp_path: Path, table: SmallTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{tmp_path}/lake.db")
+    (tmp_path / "mine.yaml").write_text("keep: {last: 3}\n")
+    shown = repr(firnline.open("mine.yaml", engine="local"))
+    assert "catalogs: lake;" in shown
+    assert "mine.yaml" in shown
+    assert "engine local" in shown
+    assert len(shown) < 150
+
+
 def test_what_makes_no_sense_is_refused(table: SmallTable, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="flink"):
         firnline.open(engine="flink")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from firnline.errors import UnreadableMetadata
+from firnline.foreign import harmless
 from firnline.ops.runs.status import RunStatus
 from firnline.ports.catalogs import TableName
 
@@ -31,6 +32,11 @@ class TableRuns(list[RunStatus]):
     def to_json(self) -> dict[str, Any]:
         return {"runs": [each.to_json() for each in self]}
 
+    def __str__(self) -> str:
+        from firnline.ops.runs.pages import runs_page
+
+        return runs_page(self).to_text()
+
     def _repr_html_(self) -> str:
         from firnline.ops.html.runs import runs_html
 
@@ -45,6 +51,10 @@ class TableHistory(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         return self.timeline.to_json()
+
+    def __str__(self) -> str:
+        said = str(self.timeline)
+        return said if self.trouble is None else f"{said}\nerror: {harmless(self.trouble.message)}"
 
     def _repr_html_(self) -> str:
         from firnline.ops.html.history import history_html
@@ -61,6 +71,11 @@ class OrphanAnswer(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         carried = {"run": None, "state": None} if self.run is None else self.run.to_json()
         return {**carried, **self.plan.to_json()} if self.run is None else {**self.plan.to_json(), **carried}
+
+    def __str__(self) -> str:
+        from firnline.ops.orphans.pages import search_page
+
+        return search_page(self.plan, self.run).to_text()
 
     def _repr_html_(self) -> str:
         from firnline.ops.html.runs import run_html
