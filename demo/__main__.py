@@ -203,9 +203,7 @@ def main() -> None:
             act()
             ask(settings)
     if said.lake == "local":
-        print(
-            "\nUnder .demo/lake is the lake as it was made, for you to expire and undo; its policy is firnline.yaml there."
-        )
+        print("\nUnder .demo/lake is the lake as it was made, for you to go on; its policy is firnline.yaml there.")
     print(f"The demo took {time.monotonic() - begun:.0f} s.")
 
 
