@@ -52,6 +52,21 @@ def test_every_command_has_help(path: tuple[str, ...], capsys: pytest.CaptureFix
     assert shown.err == ""
 
 
+@pytest.mark.parametrize("group", ["policy", "tag", "hold", "branch", "pointers", "audit"])
+def test_a_group_lists_whole_sentences_on_any_terminal(
+    group: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert run(["help", group]) == 0
+    shown = capsys.readouterr().out
+    listed = " ".join(shown.partition("Commands:")[2].split())
+    assert "..." not in listed
+    assert max(map(len, shown.splitlines())) <= 60
+    for name, command in get_command(app).commands[group].commands.items():
+        first = " ".join(command.help.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
+        assert f"{name} {first}." in listed
+
+
 def test_there_are_the_commands_that_others_rely_on() -> None:
     assert {("tables",), ("plan",), ("why",), ("policy", "show"), ("policy", "check")} <= set(EVERY)
 

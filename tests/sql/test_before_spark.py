@@ -58,11 +58,11 @@ def test_no_java_is_needed_to_tell_a_slip(tmp_path: Path, statement: str, code: 
     [
         (["", "rows.csv"], 2, "there is no statement"),
         ([" ;\n"], 2, "there is no statement"),
-        (["SELECT 1", "there.csv", "--output", "csv"], 1, "cannot write there.csv: it is there already"),
-        (["SELECT 1", "there.csv", "--output", "parquet"], 1, "cannot write there.csv: it is there already"),
-        (["SELECT 1", "none/rows.csv", "--output", "csv"], 1, "there is no folder none"),
-        (["SELECT 1", "none/rows", "--output", "parquet"], 1, "there is no folder none"),
-        (["SELECT 1", "there.csv/rows", "--output", "json"], 1, "there is no folder there.csv"),
+        (["SELECT 1", "there.csv", "--output", "csv"], 2, "there.csv is there already"),
+        (["SELECT 1", "there.csv", "--output", "parquet"], 2, "there.csv is there already"),
+        (["SELECT 1", "none/rows.csv", "--output", "csv"], 2, "no such folder: none"),
+        (["SELECT 1", "none/rows", "--output", "parquet"], 2, "no such folder: none"),
+        (["SELECT 1", "there.csv/rows", "--output", "json"], 2, "no such folder: there.csv"),
     ],
 )
 def test_what_cannot_be_written_is_told_before_anything_is_loaded(

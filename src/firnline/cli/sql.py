@@ -88,13 +88,13 @@ def _check(statement: str | None, out: str | None, form: str, shell: bool) -> No
 
 
 def _check_place(out: Path) -> None:
-    """Raises FirnlineError where rows could not be written: a query may take long, and Spark to start."""
+    """Raises UsageError where rows could not be written: a query may take long, and Spark to start."""
     if os.path.lexists(out):
-        raise FirnlineError(f"cannot write {out}: it is there already", hint="name another file")
+        raise UsageError(f"{out} is there already", hint="name another; nothing was overwritten")
     if not out.parent.is_dir():
-        raise FirnlineError(f"cannot write {out}: there is no folder {out.parent}", hint="make it, or name another")
+        raise UsageError(f"no such folder: {out.parent}", hint="make it first")
     if not os.access(out.parent, os.W_OK):
-        raise FirnlineError(f"cannot write {out}: {out.parent} may not be written to", hint="name another file")
+        raise UsageError(f"nothing may be written to {out.parent}", hint="name another folder")
 
 
 def _answer(lake: Lake, text: str, form: str, out: str | None, output: Output) -> None:

@@ -41,7 +41,7 @@ class _InBash(str):
 
 def fitting(known: Iterable[str], incomplete: str) -> Offers:
     found = [each for each in known if each.startswith(incomplete)]
-    return [*map(_InBash, found)] if os.environ.get("_FIRNLINE_COMPLETE") == "complete_bash" else found
+    return [*map(_InBash, found)] if "COMP_WORDS" in os.environ else found
 
 
 def values(*known: str) -> Callable[[str], Offers]:
