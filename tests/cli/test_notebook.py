@@ -244,6 +244,31 @@ def test_tables_show_their_names_and_how_many_there_are(
     assert page.cells[:2] == ["lake.ns", "2"]
 
 
+def test_tags_the_policy_and_the_doctor_have_a_page_too(
+    opened: Lake, lake: SmallLake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake.policy("keep: {last: 3, daily: 7}\n")
+    opened = firnline.open(engine="local")
+    _, facts = said(capsys, "tag", "list", EVENTS)
+    tags = opened.tags(EVENTS)
+    assert facts == tags.to_json()
+    page = Shown(tags._repr_html_())
+    assert page.is_harmless()
+    assert [{each["name"], each["snapshot"]} <= {*page.cells} for each in facts["tags"]] == [True, True]
+    text, facts = said(capsys, "policy", "show", EVENTS)
+    policy = opened.policy(EVENTS)
+    assert facts == policy.to_json()
+    assert f"{policy}\n" == text
+    page = Shown(policy._repr_html_())
+    assert page.is_harmless()
+    assert {"keep last", "keep daily"} <= {*page.cells}
+    found = Diagnosis(tuple(Finding(each, f"{EVIL}{each}", "said", "helps") for each in Severity))
+    page = Shown(found._repr_html_())
+    assert page.is_harmless()
+    assert [row in page.cells for row in (*map(str, Severity), "helps")] == [True] * 4
+    assert "svg" in page.names
+
+
 def test_printed_each_answer_is_the_page_of_its_command(
     opened: Lake, lake: SmallLake, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,11 @@ from firnline.ports.catalogs import TableName
 
 if TYPE_CHECKING:  # only a notebook asks for pages
     from firnline.ops.history.timeline import Timeline
+    from firnline.ops.marks.tags import Tagged
+    from firnline.plans.in_force import PolicyInForce
     from firnline.plans.orphans import OrphanPlan
+    from firnline.policy.inherit import Effective
+    from firnline.ports.formats import State
 
 
 class TableNames(list[TableName]):
@@ -24,6 +28,43 @@ class TableNames(list[TableName]):
         from firnline.ops.html.tables import tables_html
 
         return tables_html(self)
+
+
+class TableTags(list["Tagged"]):
+    """The tags of a table: a list."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"tags": [each.to_json() for each in self]}
+
+    def _repr_html_(self) -> str:
+        from firnline.ops.html.tags import tags_html
+
+        return tags_html(self)
+
+
+class TablePolicy(NamedTuple):
+    """A table as it was read, and the policy in force on it."""
+
+    state: State
+    effective: Effective
+
+    @property
+    def in_force(self) -> PolicyInForce:
+        from firnline.plans.in_force import PolicyInForce
+
+        words = self.effective.policy.describe(self.state.native)
+        return PolicyInForce(self.state.table, words, self.effective)
+
+    def to_json(self) -> dict[str, Any]:
+        return self.in_force.to_json()
+
+    def __str__(self) -> str:
+        return self.in_force.page().to_text()
+
+    def _repr_html_(self) -> str:
+        from firnline.plans.html.markup import card
+
+        return card(self.state.table, self.in_force.page().to_html())
 
 
 class TableRuns(list[RunStatus]):

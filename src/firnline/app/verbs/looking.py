@@ -12,12 +12,11 @@ from firnline.app.observing.auditing import ShownEntries
 from firnline.app.places import Places
 from firnline.app.requests import RunOptions, request_of, takes
 from firnline.ops.runs.decision import policy_in_force
-from firnline.policy.inherit import Effective
 from firnline.policy.parse import Section
 from firnline.ports.probe import StoreVerdicts
 
 if TYPE_CHECKING:  # each verb loads what it works with: a small plan is mostly imports
-    from firnline.app.verbs.answers import TableHistory, TableNames
+    from firnline.app.verbs.answers import TableHistory, TableNames, TablePolicy
     from firnline.journal.audit.entries import AuditEntry
     from firnline.journal.audit.verifying import Verified
     from firnline.ops.looking.check import Checked
@@ -25,7 +24,6 @@ if TYPE_CHECKING:  # each verb loads what it works with: a small plan is mostly 
     from firnline.ops.looking.permissions import Permissions
     from firnline.ops.looking.why import Explanation
     from firnline.ops.tiers.whereabouts import TableTiers
-    from firnline.ports.formats import State
 
 
 class LookingVerbs:
@@ -54,13 +52,15 @@ class LookingVerbs:
 
         return why(self.places.table_context(table), request_of(**options), snapshot_meant(what))
 
-    def policy(self, table: Table, keep: KeepRules | None = None) -> tuple[State, Effective]:
+    def policy(self, table: Table, keep: KeepRules | None = None) -> TablePolicy:
         """Returns the policy in force on a table, every value with its source."""
+        from firnline.app.verbs.answers import TablePolicy
         from firnline.plans.request import Request
 
         source = self.places.source(table)
         state = source.load()
-        return state, policy_in_force(state, source.name, self.places.config, Request(keep=checked_rules(keep)))
+        request = Request(keep=checked_rules(keep))
+        return TablePolicy(state, policy_in_force(state, source.name, self.places.config, request))
 
     def check_policy(self) -> Section:
         """Returns the policy as it is written. Raises PolicyError unless every name in it means a catalog, a namespace

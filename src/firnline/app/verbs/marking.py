@@ -12,6 +12,7 @@ from firnline.app.places import Places
 from firnline.app.requests import age_ms
 
 if TYPE_CHECKING:
+    from firnline.app.verbs.answers import TableTags
     from firnline.model.holds import Hold
     from firnline.ops.marks.adopt import Adoption
     from firnline.ops.marks.tags import Tagged
@@ -22,13 +23,14 @@ class MarkingVerbs:
 
     places: Places
 
-    def tags(self, table: Table) -> list[Tagged]:
+    def tags(self, table: Table) -> TableTags:
         """Returns the tags of a table, each with the time until which it is kept."""
+        from firnline.app.verbs.answers import TableTags
         from firnline.model.snapshots import RefKind
         from firnline.ops.marks.tags import Tagged
 
         state = self.places.source(table).load()
-        return [Tagged.of(state, ref) for ref in state.refs.values() if ref.kind is RefKind.TAG]
+        return TableTags(Tagged.of(state, ref) for ref in state.refs.values() if ref.kind is RefKind.TAG)
 
     def tag(
         self, table: Table, name: str, snapshot: Snapshot | None = None, *, retain: Age | int | None = None

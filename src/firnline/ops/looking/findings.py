@@ -55,6 +55,11 @@ class Diagnosis:
 
         return doctor_page(self).to_text()
 
+    def _repr_html_(self) -> str:
+        from firnline.ops.html.doctor import doctor_html
+
+        return doctor_html(self)
+
 
 def veiled(found: Finding, veil: Veil) -> Finding:
     """Returns a finding without any secret that libraries and servers may have quoted in it."""
