@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -267,6 +268,28 @@ def test_tags_the_policy_and_the_doctor_have_a_page_too(
     assert page.is_harmless()
     assert [row in page.cells for row in (*map(str, Severity), "helps")] == [True] * 4
     assert "svg" in page.names
+
+
+def test_answers_of_several_tables_are_one_table_and_are_not_used_up(opened: Lake, lake: SmallLake) -> None:
+    lake.register("spoilt", f"file://{lake.folder}/none.json")
+    several, now = opened.several(["lake.ns.*"]), lake.events.now_ms
+    plans = several.plan(now=now, keep={"last": 3})
+    page = Shown(plans._repr_html_())
+    assert page.is_harmless()
+    (found,) = [each for each in plans if each.value is not None]
+    assert {EVENTS, "lake.ns.spoilt", f"keep {len(found.value.keep)}, expire {len(found.value.expire)}"} <= {
+        part for cell in page.cells for part in cell.split("; ")
+    }
+    (problem,) = [each.problem for each in several.check() if each.problem is not None]
+    assert problem.message in page.cells
+    assert list(plans) == [], "who goes through them keeps none"
+    with sqlite3.connect(lake.folder / "catalog.db") as database:  # a table that cannot be read may need anything
+        database.execute("DELETE FROM iceberg_tables WHERE table_name = 'spoilt'")
+    ran = several.expire(now=now, keep={"last": 3}, grace="1h", include_outside=True)
+    words = {"check": "every file is there", "history": "live snapshot", "runs": "committed"}
+    pages = {each: Shown(getattr(several, each)()._repr_html_()) for each in words}
+    assert all(word in pages[each].text for each, word in words.items())
+    assert "committed" in Shown(ran._repr_html_()).text
 
 
 def test_printed_each_answer_is_the_page_of_its_command(
