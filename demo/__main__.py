@@ -68,6 +68,20 @@ def fresh_lake(settings: dict[str, str]) -> None:
     print(f"Made in {time.monotonic() - begun:.0f} s; its settings are under {LAKE.relative_to(Path.cwd())}.")
 
 
+@contextmanager
+def given_back(folder: Path) -> Iterator[None]:
+    """Lets the demo act on a lake, and leaves the lake as it was made: README and guides go on from there."""
+    kept = folder.with_name(f"{folder.name}-as-made")
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.copytree(folder, kept)
+    try:
+        yield
+    finally:
+        os.chdir(folder.parent)
+        shutil.rmtree(folder)
+        kept.rename(folder)
+
+
 def loaded(settings: dict[str, str], table: str) -> Table:
     catalog = SqlCatalog("lake", **settings)
     try:
@@ -184,11 +198,12 @@ def main() -> None:
         # A session of one command would be at hand for all that follow, and `auto` would use it.
         os.environ |= {"PYICEBERG_HOME": str(LAKE), "FIRNLINE_ENGINE": "local"}
         os.chdir(LAKE)
-        look(settings, said.engine)
-        act()
-        ask(settings)
+        with given_back(LAKE):
+            look(settings, said.engine)
+            act()
+            ask(settings)
     if said.lake == "local":
-        print("\nThe lake stays under .demo/lake; its policy is firnline.yaml there. Change it and plan again.")
+        print("\nUnder .demo/lake is the lake as it was made, for you to go on; its policy is firnline.yaml there.")
     print(f"The demo took {time.monotonic() - begun:.0f} s.")
 
 

@@ -8,15 +8,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
-from firnline.app.catalogs import Table
 from firnline.app.many import AT_ONCE
 from firnline.app.moments import Cutoff
+from firnline.app.naming import Snapshot, Table, snapshot_meant, tables_meant
 from firnline.app.places import Places, places_of
-from firnline.app.requests import RunOptions, TermOptions, request_of, search_of, terms_of
+from firnline.app.requests import RunOptions, TermOptions, request_of, search_of, takes, terms_of
 from firnline.app.runs import Leave, Runs
 from firnline.app.verbs.looking import LookingVerbs
 from firnline.app.verbs.marking import MarkingVerbs
 from firnline.app.verbs.plan_views import PlanView
+from firnline.errors import FirnlineError, UsageError
 from firnline.plans.plan import Plan
 from firnline.policy.tiers import LIVE
 from firnline.ports.progress import Progress
@@ -50,6 +51,17 @@ class Lake(LookingVerbs, MarkingVerbs):
     file: str | None = None
     route: bool = True
 
+    def __repr__(self) -> str:
+        """Returns what tells lakes apart: a notebook shows it, so it reads no table and shows no secret."""
+        from firnline.settings import find_config
+
+        try:
+            catalogs = ", ".join(self.catalogs) or "none"
+        except FirnlineError:
+            catalogs = "not readable"
+        file = find_config(self.file) or "no firnline.yaml"
+        return f"<firnline.Lake: catalogs: {catalogs}; {file}; engine {self.places.engines.named}>"
+
     @cached_property
     def _runs(self) -> Runs:
         return Runs(self.places)
@@ -60,13 +72,14 @@ class Lake(LookingVerbs, MarkingVerbs):
 
         return Searches(self.places, self._runs)
 
-    def several(self, tables: Iterable[Table] | None = None, *, at_once: int = AT_ONCE) -> Several:
+    def several(self, tables: Table | Iterable[Table] | None = None, *, at_once: int = AT_ONCE) -> Several:
         """Returns the verbs on several tables, so many side by side: names, locations and patterns such as
-        `lake.sales.*`; every table of every catalog if None.
+        `lake.sales.*`; every table of every catalog if None. A tuple is several tables, and the parts of one within a
+        list.
         """
         from firnline.app.several import Several
 
-        named = None if tables is None else (tables,) if isinstance(tables, str) else tuple(tables)
+        named = None if tables is None else tables_meant(tables)
         return Several(self.places, self._runs, self._searches, named, at_once)
 
     def sql(self, text: str) -> Iterator[Answer]:
@@ -112,6 +125,7 @@ class Lake(LookingVerbs, MarkingVerbs):
 
         return Tiers(self.places)
 
+    @takes(RunOptions)
     def archive(self, table: Table, **options: Unpack[RunOptions]) -> HandedSnapshots:
         """Returns what was handed to the table's tier: what a run would expire now. The live table is not changed."""
         return self._tiers.archive(table, request_of(**options))
@@ -119,7 +133,7 @@ class Lake(LookingVerbs, MarkingVerbs):
     def restore(
         self,
         table: Table,
-        snapshot: str,
+        snapshot: Snapshot,
         to: str = LIVE,
         *,
         branch: str | None = None,
@@ -127,10 +141,11 @@ class Lake(LookingVerbs, MarkingVerbs):
         inquiry: Inquiry | None = None,
     ) -> Restored | Awaited:
         """Returns a snapshot of a tier, brought back; or, for an `inquiry` that does not wait, what is waited for."""
-        return self._tiers.restore(table, snapshot, to, branch, tag, inquiry)
+        return self._tiers.restore(table, snapshot_meant(snapshot), to, branch, tag, inquiry)
 
     # ---- runs
 
+    @takes(RunOptions)
     def plan(
         self,
         table: Table,
@@ -145,10 +160,12 @@ class Lake(LookingVerbs, MarkingVerbs):
         """
         return self._runs.plan(table, replace(request_of(**asked), drop=tuple(drop)), save, files)
 
+    @takes(RunOptions)
     def graph(self, table: Table, *, drop: Iterable[str] = (), **asked: Unpack[RunOptions]) -> SnapshotGraph:
         """Returns the table's snapshots before and after a run, with all that names and keeps them. Changes nothing."""
         return self._runs.graph(table, replace(request_of(**asked), drop=tuple(drop)))
 
+    @takes(RunOptions)
     def expire(
         self,
         table: Table,
@@ -164,6 +181,7 @@ class Lake(LookingVerbs, MarkingVerbs):
         """
         return self._runs.carry_out(table, request_of(**asked), confirm, break_lease)
 
+    @takes(RunOptions)
     def drop(
         self,
         table: Table,
@@ -177,6 +195,7 @@ class Lake(LookingVerbs, MarkingVerbs):
         request = replace(request_of(**asked), drop=tuple(refs))
         return self._runs.carry_out(table, request, confirm, break_lease)
 
+    @takes(RunOptions)
     def untag(
         self,
         table: Table,
@@ -197,6 +216,7 @@ class Lake(LookingVerbs, MarkingVerbs):
         remove_tag(work, name)
         return None
 
+    @takes(RunOptions)
     def drop_branch(
         self,
         table: Table,
@@ -255,8 +275,12 @@ class Lake(LookingVerbs, MarkingVerbs):
 
         return TableRuns(self._runs.resume(table, Leave(break_lease, include_outside)))
 
-    def runs(self, table: Table) -> TableRuns:
-        """Returns every recorded run of a table, in the order of planning. Changes nothing."""
+    def runs(self, table: Table | None = None) -> TableRuns:
+        """Returns every recorded run of a table, in the order of planning. Changes nothing. Raises UsageError where
+        none is named: runs of every table come with what could not be read.
+        """
+        if table is None:
+            raise UsageError("runs() names no table", hint="`lake.several().runs()` is of every table")
         from firnline.app.verbs.answers import TableRuns
 
         return TableRuns(self._runs.of_table(table))
@@ -270,6 +294,7 @@ class Lake(LookingVerbs, MarkingVerbs):
 
     # ---- searches
 
+    @takes(TermOptions)
     def orphans(
         self,
         table: Table,
@@ -294,6 +319,7 @@ class Lake(LookingVerbs, MarkingVerbs):
         """Returns the folders under a prefix that look like tables and that no configured catalog knows."""
         return self._searches.dropped(prefix)
 
+    @takes(TermOptions)
     def purge_dropped(
         self, prefix: str, folder: str, *, older_than: Cutoff | None = None, **terms: Unpack[TermOptions]
     ) -> OrphanAnswer:

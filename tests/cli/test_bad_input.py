@@ -193,6 +193,12 @@ CASES = {
     "a rule without a unit": Case(
         *POLICY, ("firnline.yaml:2", "within"), "30d", PLAN, _policy("keep:\n  within: 30\n")
     ),
+    "a picture in no folder": Case(
+        *USAGE, ("no such folder: /nosuch",), "make it", ("history", "lake.ns.events", "--plot", "/nosuch/x.svg")
+    ),
+    "dropped tables of no folder": Case(
+        *USAGE, ("no such folder", "nosuch"), "tables under it", ("dropped", "./nosuch")
+    ),
     "a flag without a unit": Case(*POLICY, ("--keep-within",), "30d", (*PLAN, "--keep-within", "30")),
     "a flag that keeps none": Case(*POLICY, ("--keep-last",), "1 or more", (*PLAN, "--keep-last", "0")),
     "a rule twice": Case(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ import firnline
 from firnline.cli.main import run
 from firnline.lake import Lake
 from firnline.model.times import parse_instant, second
+from firnline.ops.looking.findings import Diagnosis, Finding, Severity
+from firnline.ops.looking.pages import check_page, doctor_page, why_page
 from firnline.plans.html.charts import GOES, STAYS, Share, TimedMark, share_bar, time_columns
 from firnline.plans.html.markup import card, element, escaped, figures, table
 from firnline.plans.pages import Drawn, Grid, Hint, Line, Page, number, size
@@ -239,6 +243,89 @@ def test_tables_show_their_names_and_how_many_there_are(
     assert {*facts["tables"]} <= {*page.cells}
     assert all(each in text for each in facts["tables"])
     assert page.cells[:2] == ["lake.ns", "2"]
+
+
+def test_tags_the_policy_and_the_doctor_have_a_page_too(
+    opened: Lake, lake: SmallLake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake.policy("keep: {last: 3, daily: 7}\n")
+    opened = firnline.open(engine="local")
+    _, facts = said(capsys, "tag", "list", EVENTS)
+    tags = opened.tags(EVENTS)
+    assert facts == tags.to_json()
+    page = Shown(tags._repr_html_())
+    assert page.is_harmless()
+    assert [{each["name"], each["snapshot"]} <= {*page.cells} for each in facts["tags"]] == [True, True]
+    text, facts = said(capsys, "policy", "show", EVENTS)
+    policy = opened.policy(EVENTS)
+    assert facts == policy.to_json()
+    assert f"{policy}\n" == text
+    page = Shown(policy._repr_html_())
+    assert page.is_harmless()
+    assert {"keep last", "keep daily"} <= {*page.cells}
+    found = Diagnosis(tuple(Finding(each, f"{EVIL}{each}", "said", "helps") for each in Severity))
+    page = Shown(found._repr_html_())
+    assert page.is_harmless()
+    assert [row in page.cells for row in (*map(str, Severity), "helps")] == [True] * 4
+    assert "svg" in page.names
+
+
+def test_answers_of_several_tables_are_one_table_and_are_not_used_up(opened: Lake, lake: SmallLake) -> None:
+    lake.register("spoilt", f"file://{lake.folder}/none.json")
+    several, now = opened.several(["lake.ns.*"]), lake.events.now_ms
+    plans = several.plan(now=now, keep={"last": 3})
+    page = Shown(plans._repr_html_())
+    assert page.is_harmless()
+    (found,) = [each for each in plans if each.value is not None]
+    assert {EVENTS, "lake.ns.spoilt", f"keep {len(found.value.keep)}, expire {len(found.value.expire)}"} <= {
+        part for cell in page.cells for part in cell.split("; ")
+    }
+    (problem,) = [each.problem for each in several.check() if each.problem is not None]
+    assert problem.message in page.cells
+    assert list(plans) == [], "who goes through them keeps none"
+    with sqlite3.connect(lake.folder / "catalog.db") as database:  # a table that cannot be read may need anything
+        database.execute("DELETE FROM iceberg_tables WHERE table_name = 'spoilt'")
+    ran = several.expire(now=now, keep={"last": 3}, grace="1h", include_outside=True)
+    words = {"check": "every file is there", "history": "live snapshot", "runs": "committed"}
+    pages = {each: Shown(getattr(several, each)()._repr_html_()) for each in words}
+    assert all(word in pages[each].text for each, word in words.items())
+    assert "committed" in Shown(ran._repr_html_()).text
+
+
+def test_printed_each_answer_is_the_page_of_its_command(
+    opened: Lake, lake: SmallLake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, snapshot = lake.events.now_ms, next(iter(lake.events.changes))
+    (lake.folder / "ns" / "events" / "data" / "left.parquet").write_bytes(b"x" * 5_000)
+    opened.expire(EVENTS, now=now, keep={"last": 3}, grace="1h", include_outside=True)
+    run = opened.runs(EVENTS)[0]
+    for answer, *words in (
+        (opened.why(EVENTS, lake.events.live()[0], now=now), "why", EVENTS, lake.events.live()[0], "--now", now),
+        (opened.why(EVENTS, snapshot, now=now), "why", EVENTS, snapshot, "--now", now),
+        (opened.check(EVENTS), "check", EVENTS),
+        (opened.history(EVENTS), "history", EVENTS),
+        (opened.runs(EVENTS), "runs", EVENTS),
+        (run, "runs", "show", run.id),
+        (opened.orphans(EVENTS, dry_run=True), "orphans", EVENTS, "--dry-run"),
+    ):
+        text, _ = said(capsys, *words)
+        assert f"{answer}\n" == text, words
+
+
+def test_on_a_terminal_what_stays_goes_or_is_wrong_has_its_colour(opened: Lake, lake: SmallLake) -> None:
+    def marked(page: Page) -> str:
+        return page.to_text(paint=lambda text, tone: f"<{tone}>{text.strip()}")
+
+    answer = opened.why(EVENTS, lake.events.live()[0], now=lake.events.now_ms)
+    assert "<kept>stays" in marked(why_page(answer))
+    gone = replace(answer, needed_by=tuple(replace(each, kept=False) for each in answer.needed_by))
+    assert "<goes>would expire" in marked(why_page(gone))
+    assert "<kept>every file is there" in marked(check_page(opened.check(EVENTS)))
+    lake.path(lake.events.live()[0]).unlink()
+    assert "<refused>missing" in marked(check_page(opened.check(EVENTS)))
+    found = Diagnosis(tuple(Finding(each, "a topic", "said") for each in Severity))
+    assert all(each in marked(doctor_page(found)) for each in ("<kept>ok", "<goes>warning", "<refused>problem"))
+    assert "<" not in str(found)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +18,7 @@ import pytest
 from typer.main import get_command
 
 from firnline.cli.main import app, run
+from firnline.cli.terminal import completing
 
 FIRNLINE = Path(sys.executable).with_name("firnline")
 PLAN = ("plan", "lake.ns.events", "--retain-last", "1")
@@ -47,6 +50,21 @@ def test_every_command_has_help(path: tuple[str, ...], capsys: pytest.CaptureFix
     assert all(name in usage for name in path)
     assert len(rest.strip().splitlines()[0].split()) >= 2, "it says what the command does"
     assert shown.err == ""
+
+
+@pytest.mark.parametrize("group", ["policy", "tag", "hold", "branch", "pointers", "audit"])
+def test_a_group_lists_whole_sentences_on_any_terminal(
+    group: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert run(["help", group]) == 0
+    shown = capsys.readouterr().out
+    listed = " ".join(shown.partition("Commands:")[2].split())
+    assert "..." not in listed
+    assert max(map(len, shown.splitlines())) <= 60
+    for name, command in get_command(app).commands[group].commands.items():
+        first = " ".join(command.help.partition("\n\n")[0].split()).partition(". ")[0].rstrip(".")
+        assert f"{name} {first}." in listed
 
 
 def test_there_are_the_commands_that_others_rely_on() -> None:
@@ -148,7 +166,7 @@ def completed(words: str) -> list[str]:
     place = str(len(words.split(" ")) - 1)
     ended = shell(_FIRNLINE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place)
     assert ended.stderr == ""
-    return ended.stdout.split()
+    return [*filter(None, ended.stdout.splitlines())]
 
 
 def test_tables_tags_runs_and_values_are_completed(lake: Lake) -> None:
@@ -162,6 +180,37 @@ def test_tables_tags_runs_and_values_are_completed(lake: Lake) -> None:
     assert completed("firnline undo la") == ["lake.ns.events"]
     assert completed("firnline runs --state comm") == ["committing", "committed"]
     assert completed("firnline plan --engine s") == ["spark"]
+    assert completed("firnline plan ns.e") == ["ns.events"], "the only catalog's name may be left out"
+    assert completed("firnline help pol") == ["policy"]
+    assert completed("firnline help policy s") == ["show", "schema"]
+
+
+def test_a_name_that_bash_would_tear_is_offered_as_one_word(lake: Lake) -> None:
+    lake.register("my $table", lake.events.publish())
+    (offered,) = completed("firnline plan lake.ns.m")
+    read = subprocess.run(["bash", "-c", f"printf %s {offered}"], capture_output=True, text=True, check=True)
+    assert read.stdout == "lake.ns.my $table"
+
+
+def test_a_catalog_that_hangs_does_not_hold_the_prompt(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        uri = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        (lake.folder / ".pyiceberg.yaml").write_text(f"catalog:\n  lake:\n    type: rest\n    uri: {uri}\n")
+        variables = {"_FIRNLINE_COMPLETE": "complete_bash", "COMP_WORDS": "firnline plan la", "COMP_CWORD": "2"}
+        ended = subprocess.run(
+            [FIRNLINE], env={**os.environ, **variables}, capture_output=True, text=True, check=True, timeout=15
+        )  # a command gives such a server 20 seconds
+    assert (ended.stdout, ended.stderr) == ("", "")
+
+
+def test_what_is_found_for_a_prompt_says_nothing_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    def find() -> list[str]:
+        print("a word")
+        logging.getLogger("a library").warning("a warning")
+        raise KeyError("a mistake")
+
+    assert completing._safely(find) == []
+    assert capsys.readouterr() == ("", "")
 
 
 def test_where_nothing_can_be_read_nothing_is_offered(lake: Lake) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import firnline
+from demo import __main__ as demo
+from demo import lake
 from demo.__main__ import ASKED, ask, look
 from demo.lake import local_catalog
 from demo.proposal import PROPOSAL
+
+from .conftest import FEW_DAYS
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -35,6 +42,36 @@ def test_it_surveys_on_spark_and_asks_what_it_remembers(
     assert ASKED.keys() == PROPOSAL.keys()
     assert len(answered) == len(PROPOSAL)
     assert all("\n1 row\n" in each and "NULL\n" not in each for each in answered)
+
+
+def test_it_leaves_the_lake_as_it_was_made_for_the_readme_to_go_on(
+    tmp_path: Path, inside: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, now, made = tmp_path / "lake", int(time.time() * 1000), dict[str, Any]()
+
+    def plans() -> dict[str, object]:
+        found = firnline.open()
+        return {str(each): found.plan(each, now=now).to_json() for each in found.tables()}
+
+    def fresh_lake(settings: dict[str, str]) -> None:
+        lake.build(folder, now, days=FEW_DAYS)
+        inside.chdir(folder)
+        made.update(plans())
+
+    inside.setenv("PYICEBERG_HOME", str(folder))
+    inside.setenv("FIRNLINE_ENGINE", "local")
+    inside.delenv("JAVA_HOME", raising=False)
+    inside.setattr("sys.argv", ["demo"])
+    inside.setattr(demo, "LAKE", folder)
+    inside.setattr(demo, "SERVERS", tmp_path / "servers")
+    inside.setattr(demo, "fresh_lake", fresh_lake)
+    demo.main()
+    assert capsys.readouterr().out.count(" --grace 0s ") == 2, "two tables were expired for good"
+    inside.chdir(folder)
+    assert plans() == made
+    assert made["lake.artemis.telemetry"]["expire"], "there is something for the README's First use"
+    assert firnline.open().runs("lake.artemis.telemetry") == []
+    assert [each.name for each in tmp_path.iterdir()] == ["lake"]
 
 
 def test_without_java_the_questions_are_left_out_and_that_is_said(

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 
-from firnline.app.catalogs import Catalogs, Table
+from firnline.app.catalogs import Catalogs
+from firnline.app.catalogs import Table as Named
+from firnline.app.naming import Table, table_meant
 from firnline.app.places import TablePlace
 from firnline.catalogs.commits import SqlCommits
 from firnline.catalogs.rest.catalog import RestCatalog
@@ -69,7 +71,7 @@ class WorldCatalogs(Catalogs):
     def address_of(self, name: TableName) -> str:
         return f"the catalog {name.catalog} of this world" if name.catalog else ""
 
-    def name_of(self, table: Table) -> TableName:
+    def name_of(self, table: Named) -> TableName:
         """Returns the table of a full name, without a look at the catalog: every request of a process is a fault's."""
         if isinstance(table, TableName) or is_location(table):
             return super().name_of(table)
@@ -84,7 +86,7 @@ class WorldPlaces(ProcessPlaces):
     catalogs: WorldCatalogs
 
     def place(self, table: Table) -> TablePlace:
-        named = self.catalogs.name_of(table)
+        named = self.catalogs.name_of(table_meant(table))
         if not named.catalog:
             return super().place(named)
         store, fault = self.stores.store, self.stores.fault

@@ -10,6 +10,7 @@ import pytest
 
 from firnline.errors import UsageError
 from firnline.model.times import DAY_MS, format_instant
+from firnline.ops.history.reading import check_plot_name
 from firnline.ops.history.timeline import ON_A_PAGE, Span, Timeline, svg_of, timeline_page
 from harness.world import World
 from tests.history.parts import expire
@@ -97,6 +98,13 @@ def test_a_table_shows_its_commits_after_they_expired(world: World, tmp_path: Pa
 def test_a_png_is_drawn_too(world: World, tmp_path: Path) -> None:
     world.process().history(world.table, plot=tmp_path / "t.png")
     assert (tmp_path / "t.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_png_that_cannot_be_drawn_says_how_to_get_what_draws_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("firnline.ops.history.reading.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match="a PNG needs matplotlib") as refused:
+        check_plot_name(Path("t.png"))
+    assert "pip install 'firnline[plot]'" in str(refused.value.hint)
 
 
 def test_another_kind_of_picture_is_refused(world: World, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,106 @@ def test_a_name_of_the_listing_is_taken_by_every_verb(tmp_path: Path, monkeypatc
     assert [each.table for each in lake.several("lake.ns.p*").plan()] == ["lake.ns.plain"], "one text is one pattern"
 
 
+@pytest.mark.parametrize("parts", [("ns", "plain"), ("lake", "ns", "plain"), ("ns", "dotted.name"), ("ns", 'quo"te')])
+def test_the_parts_of_a_name_are_a_table_as_pyiceberg_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{tmp_path}/lake.db")
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/lake.db", warehouse=f"file://{tmp_path}/w")
+    catalog.create_namespace("ns")
+    catalog.create_table(parts[-2:], Schema(NestedField(1, "x", LongType(), required=False)))
+    catalog.close()
+    lake = firnline.open(engine="local")
+    (name,) = lake.tables()
+    assert lake.plan(parts).plan.table == str(name)
+    assert lake.tags(parts) == []
+    assert lake.orphans(parts, dry_run=True).run is None
+    assert [each.table for each in lake.several([parts]).plan()] == [str(name)]
+    assert lake.several(name).named == (name,), "one name is one table"
+
+
+@pytest.mark.parametrize("table", [None, 3, (), ("ns", 3), ("ns", None), b"lake.ns.plain"])
+def test_what_names_no_table_is_told_what_a_table_is(table: Any) -> None:
+    for asks in (Lake.plan, Lake.check, Lake.tags, Lake.orphans, Lake.expire):
+        with pytest.raises(UsageError, match="names no table") as refused:
+            asks(firnline.open(), table)
+        assert '("sales", "orders")' in str(refused.value.hint)
+
+
+def test_runs_of_no_table_are_told_where_those_of_every_table_are(table: SmallTable) -> None:
+    with pytest.raises(UsageError, match="names no table") as refused:
+        firnline.open().runs()
+    assert "lake.several().runs()" in str(refused.value.hint)
+
+
+def test_a_folder_may_be_a_path(table: SmallTable, tmp_path: Path) -> None:
+    assert firnline.open().plan(tmp_path / "t", now=table.now_ms).plan.keep
+
+
+def test_a_snapshot_may_be_named_by_its_number(table: SmallTable) -> None:
+    lake, head = firnline.open(), int(table.head())
+    assert lake.why(table.location, head).to_json() == lake.why(table.location, str(head)).to_json()
+    assert lake.tag(table.location, "by-number", head).ref.snapshot == str(head)
+    held, _ = lake.hold(table.location, "case", head)
+    assert held.snapshot == str(head)
+    for wrong in (None, 3.5, True):
+        with pytest.raises(UsageError, match="names no snapshot"):
+            lake.why(table.location, wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("half", "third"), [(0.5, 0.3), ("50%", "30%")])
+def test_a_share_is_a_number_or_a_text(table: SmallTable, half: float | str, third: float | str) -> None:
+    view = firnline.open().plan(table.location, now=table.now_ms, at_most=half, blast_radius=third)
+    assert view.planned.request.at_most == 0.5
+    assert view.planned.request.blast_radius == 0.3
+
+
+@pytest.mark.parametrize("share", [50, -0.1, True, "half", "0%", "0.5", [0.5]])
+def test_what_is_no_share_is_refused_with_what_is_one(table: SmallTable, share: Any) -> None:
+    for name in ("at_most", "blast_radius"):
+        with pytest.raises(UsageError, match=f"{name}: .* share of") as refused:
+            firnline.open().plan(table.location, **{name: share})
+        assert "%" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("keep", ["all", ["daily"], 3, {"daily"}])
+def test_rules_that_are_no_mapping_are_told_what_one_is(table: SmallTable, keep: Any) -> None:
+    with pytest.raises(UsageError, match="no mapping of rules") as refused:
+        firnline.open().plan(table.location, keep=keep)
+    assert '{"daily": 3' in str(refused.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("keep", "said"),
+    [
+        ({"dayly": 3}, "keep: unknown rule 'dayly' (did you mean 'daily'?)"),
+        ({"last": "x"}, "keep last: 'x' is not a number"),
+        ({"within": 30}, "keep within: "),
+    ],
+)
+def test_a_slip_in_a_rule_is_told_in_the_words_of_python(table: SmallTable, keep: Any, said: str) -> None:
+    with pytest.raises(PolicyError) as refused:
+        firnline.open().plan(table.location, keep=keep)
+    words = f"{refused.value.message} {refused.value.hint}"
+    assert said in words
+    assert not re.search("--keep|flags|webhook|approve-above", words), "of rules, and of nothing else"
+
+
+def test_a_misspelt_option_is_refused_in_the_name_of_its_method(table: SmallTable) -> None:
+    lake = firnline.open()
+    told = r"{}\(\) got an unexpected keyword argument 'kep'. Did you mean 'keep'"
+    for method in (lake.plan, lake.expire, lake.graph, lake.archive):
+        with pytest.raises(TypeError, match=told.format(method.__name__)):
+            method(table.location, kep={})  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=told.format("why")):
+        lake.why(table.location, "main", kep={})  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=told.format("plan")):
+        lake.several([table.location]).plan(kep={})  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"orphans\(\) .* Did you mean 'dry_run'"):
+        lake.orphans(table.location, dryrun=True)  # type: ignore[call-arg]
+
+
 def test_rules_are_given_by_name(table: SmallTable) -> None:
     view = firnline.open().plan(table.location, now=table.now_ms, keep={"last": "2"})
     kept = {each.id: each.reasons for each in view.plan.keep}
@@ -206,6 +307,18 @@ def test_why_answers_in_python_too(table: SmallTable) -> None:
 
 def test_a_lake_that_is_shown_shows_no_password() -> None:
     assert "hunter2" not in repr(Lake(places_of(parse_policy("cache: redis://:hunter2@cache/0\n", "a test"))))
+
+
+def test_a_lake_that_is_shown_says_in_a_line_what_it_is_of(
+    tmp_path: Path, table: SmallTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{tmp_path}/lake.db")
+    (tmp_path / "mine.yaml").write_text("keep: {last: 3}\n")
+    shown = repr(firnline.open("mine.yaml", engine="local"))
+    assert "catalogs: lake;" in shown
+    assert "mine.yaml" in shown
+    assert "engine local" in shown
+    assert len(shown) < 150
 
 
 def test_what_makes_no_sense_is_refused(table: SmallTable, tmp_path: Path) -> None:

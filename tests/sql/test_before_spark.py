@@ -6,9 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from firnline.cli.main import run
+from firnline.plans.pages import Grid, Line, Page
 from firnline.sql import METADATA, ROWS, TOLD_OF_LAKE
 from firnline.sql.asking import _RELATIONS
 from firnline.sql.lake_wide import OF_LAKE
@@ -49,6 +52,56 @@ def test_no_java_is_needed_to_tell_a_slip(tmp_path: Path, statement: str, code: 
     told = [line for line in lines if not line.startswith("import time:")]
     assert (ended.returncode, said in told[0]) == (code, True), told
     assert not [line for line in lines if line.endswith(" pyspark")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["", "rows.csv"], 2, "there is no statement"),
+        ([" ;\n"], 2, "there is no statement"),
+        (["SELECT 1", "there.csv", "--output", "csv"], 2, "there.csv is there already"),
+        (["SELECT 1", "there.csv", "--output", "parquet"], 2, "there.csv is there already"),
+        (["SELECT 1", "none/rows.csv", "--output", "csv"], 2, "no such folder: none"),
+        (["SELECT 1", "none/rows", "--output", "parquet"], 2, "no such folder: none"),
+        (["SELECT 1", "there.csv/rows", "--output", "json"], 2, "no such folder: there.csv"),
+    ],
+)
+def test_what_cannot_be_written_is_told_before_anything_is_loaded(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    told: str,
+) -> None:
+    def open_lake(config: str | None) -> None:
+        raise AssertionError("the lake was opened")
+
+    monkeypatch.setattr("firnline.lake.open_lake", open_lake)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there.csv").write_text("mine")
+    assert run(["sql", *arguments]) == code
+    assert told in capsys.readouterr().err
+    assert (tmp_path / "there.csv").read_text() == "mine"
+
+
+def test_a_table_of_rows_is_as_wide_as_the_terminal_and_whole_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Lake:
+        def sql(self, text: str) -> list[Any]:
+            return [None]
+
+    wide = Page((Grid((("word " * 40, "1"),), ("said", "n")), Line("1 row")))
+    monkeypatch.setattr("firnline.lake.open_lake", lambda config: Lake())
+    monkeypatch.setattr("firnline.sql.results.page_of", lambda frame: wide)
+    assert run(["sql", "SELECT 1"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) > 180
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run(["sql", "SELECT 1"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 60
 
 
 @pytest.mark.spark

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from firnline.app.catalogs import Table
+from firnline.app.naming import Table
 from firnline.app.places import Places
 from firnline.app.runs import Leave, Runs
 from firnline.errors import FirnlineError, RefusedForSafety, TableMoved, UnreadableMetadata, UsageError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firnline.app.catalogs import Table
+from firnline.app.naming import Table
 from firnline.app.places import Places
 from firnline.app.tiers import packed_files
 from firnline.errors import UnreadableMetadata

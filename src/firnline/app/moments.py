@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 
 from firnline.app.places import now_ms
-from firnline.errors import BadTimestamp, UsageError
+from firnline.errors import BadTimestamp, PolicyError, UsageError
 from firnline.model.times import (
     SECOND_MS,
     format_duration,
@@ -35,6 +36,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 _ZONE_HINT = "a time without a zone means another instant on each machine: datetime(2026, 8, 22, 9, tzinfo=UTC)"
 _INSTANT_HINT = "a datetime with its zone, ISO 8601 with its zone, or epoch milliseconds as a whole number"
 _CUTOFF_HINT = "write an age (7d), a date (2026-08-22) or an instant with its zone (2026-08-22T09:00:00Z)"
+_KEEP_HINT = 'rules by their names, such as {"daily": 3, "within": "7d"}'
 _AGE_HINT = "timedelta(days=7), or a text such as 7d"
 
 
@@ -98,7 +100,29 @@ def rule_texts(keep: KeepRules | None) -> dict[str, str]:
     """Returns rules as flags would say them: these are what a record keeps. Raises UsageError for a value that no rule
     takes; the parser of policies says whether this very rule does.
     """
+    if not isinstance(keep, Mapping | None):
+        raise UsageError(f"keep: {keep!r:.64} is no mapping of rules", hint=_KEEP_HINT)
     return {name: _rule_text(name, value) for name, value in (keep or {}).items()}
+
+
+def checked_rules(keep: KeepRules | None) -> dict[str, str]:
+    """Returns rules as flags would say them. Raises PolicyError for what is no rule, or is told what it does not take:
+    in the words of who calls from Python, since further in all are flags.
+    """
+    from firnline.policy.rules import RULE_NAMES
+    from firnline.policy.values import SETTINGS, parse_rule, parse_setting
+
+    texts = rule_texts(keep)
+    for name, text in texts.items():
+        if name in RULE_NAMES:
+            parse_rule(name, text, f"keep {name}")
+        elif name in SETTINGS:
+            parse_setting(name, text, f"keep {name}")
+        else:
+            near = get_close_matches(str(name), RULE_NAMES, n=1)
+            guess = f" (did you mean {near[0]!r}?)" if near else ""
+            raise PolicyError(f"keep: unknown rule {name!r:.64}{guess}", hint=f"rules are {', '.join(RULE_NAMES)}")
+    return texts
 
 
 def _rule_text(name: str, value: RuleValue) -> str:

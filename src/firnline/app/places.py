@@ -12,8 +12,9 @@ from functools import cached_property, partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from firnline.app.catalogs import Catalogs, Table, absolute
+from firnline.app.catalogs import Catalogs, absolute
 from firnline.app.engines import Engines
+from firnline.app.naming import Table, table_meant
 from firnline.app.observing.auditing import Auditing
 from firnline.app.observing.watching import watch_of
 from firnline.app.other_tables import OtherTables
@@ -112,7 +113,7 @@ class Places:
         """Returns the table's source, the store that its own catalog's settings reach, and these settings. Raises
         NoSuchTable.
         """
-        name = self.catalogs.name_of(table)
+        name = self.catalogs.name_of(table_meant(table))
         settings = self.stores.settings_of(name)
         store = self.stores.open(settings)
         if not name.catalog:
@@ -194,14 +195,15 @@ class Places:
         """Returns the context of a table; that of the folder, if no table is at that location. Raises NoSuchTable if no
         table has the name.
         """
-        is_place = is_location(table) if isinstance(table, str) else not table.catalog
+        named = table_meant(table)
+        is_place = is_location(named) if isinstance(named, str) else not named.catalog
         try:
-            work = self.table_context(table)
+            work = self.table_context(named)
             work.source.load()
         except NoSuchTable:
             if not is_place:
                 raise
-            return self.prefix(str(table))
+            return self.prefix(str(named))
         return work
 
     def prefix(self, folder: str) -> TableContext:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
 from firnline.app.moments import (
     Age,
     Cutoff,
     KeepRules,
     Moment,
+    checked_rules,
     cutoff_age_ms,
     cutoff_ms,
     duration_ms,
     instant,
-    rule_texts,
 )
 from firnline.app.runs import Leave
 from firnline.errors import UsageError
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
     from firnline.ops.orphans.rules import SearchRequest
     from firnline.plans.orphans import OrphanPlan
 
+P = ParamSpec("P")
+R = TypeVar("R")
+Share = float | str
+"""A share of a table: 0.5, or a text such as 50%."""
+
 
 class RunOptions(TypedDict, total=False):
     """What a run may be asked for, as `request_of` takes it."""
@@ -35,19 +42,19 @@ class RunOptions(TypedDict, total=False):
     now: Moment | None
     keep: KeepRules | None
     include_outside: bool | None
-    blast_radius: float | None
+    blast_radius: Share | None
     clean: bool
     new_history: bool
     sole_writer: bool
     grace: Age | None
-    at_most: float | None
+    at_most: Share | None
 
 
 class TermOptions(TypedDict, total=False):
     """On what terms a search becomes a run, as `terms_of` takes it."""
 
     grace: Age | None
-    blast_radius: float | None
+    blast_radius: Share | None
     dry_run: bool
     consent: Callable[[OrphanPlan], bool]
     break_lease: bool
@@ -72,31 +79,31 @@ def request_of(
     now: Moment | None = None,
     keep: KeepRules | None = None,
     include_outside: bool | None = None,
-    blast_radius: float | None = None,
+    blast_radius: Share | None = None,
     clean: bool = False,
     new_history: bool = False,
     sole_writer: bool = False,
     grace: Age | None = None,
-    at_most: float | None = None,
+    at_most: Share | None = None,
 ) -> Request:
     """Returns the options of a run as a value. Raises UsageError for an instant or an age that cannot be read."""
     at_ms = instant(now)
-    if at_most is not None and not 0 < at_most <= 1:
-        raise UsageError(f"at most {at_most!r} of a table is no share", hint="write 0.5 for a half")
-    _refuse_no_share(blast_radius)
+    most = share_meant("at_most", at_most)
+    if most == 0:
+        raise UsageError("at most 0% of a table is no share: nothing could go", hint=_SHARE_HINT)
     return Request(
-        keep=rule_texts(keep),
+        keep=checked_rules(keep),
         older_than_ms=cutoff_ms(older_than, now),
         age_ms=cutoff_age_ms(older_than),
         retain_last=retain_last,
         now_ms=at_ms,
         include_outside=include_outside,
-        blast_radius=blast_radius,
+        blast_radius=share_meant("blast_radius", blast_radius),
         clean=clean,
         new_history=new_history,
         sole_writer=sole_writer,
         grace_ms=None if grace is None else duration_ms(grace),
-        at_most=at_most,
+        at_most=most,
     )
 
 
@@ -115,7 +122,7 @@ def search_of(
 
 def terms_of(
     grace: Age | None = None,
-    blast_radius: float | None = None,
+    blast_radius: Share | None = None,
     dry_run: bool = False,
     consent: Callable[[OrphanPlan], bool] = lambda plan: False,
     break_lease: bool = False,
@@ -126,10 +133,10 @@ def terms_of(
     """Returns on what terms a search becomes a run. `consent` is shown the plan; without it the plan waits."""
     from firnline.app.searches import SearchTerms
 
-    _refuse_no_share(blast_radius)
+    cap = share_meant("blast_radius", blast_radius)
     leave = Leave(break_lease, include_outside or None)
     grace_ms = None if grace is None else duration_ms(grace)
-    return SearchTerms(grace_ms, blast_radius, dry_run, consent, leave, inventory, files)
+    return SearchTerms(grace_ms, cap, dry_run, consent, leave, inventory, files)
 
 
 def asked_search(asked: SearchOptions) -> tuple[SearchRequest, SearchTerms]:
@@ -151,7 +158,44 @@ def age_ms(retain: Age | int | None) -> int | None:
     return retain if retain is None or isinstance(retain, int) else duration_ms(retain)
 
 
-def _refuse_no_share(blast_radius: float | None) -> None:
-    """Raises UsageError for a cap that is no share of one: 50 for 50 % would be no cap at all."""
-    if blast_radius is not None and not 0 <= blast_radius <= 1:
-        raise UsageError(f"a blast radius of {blast_radius!r} is no share of a table", hint="write 0.5 for a half")
+_SHARE_HINT = 'write 0.5 or "50%" for a half'
+
+
+def share_meant(name: str, share: object) -> float | None:
+    """Returns a share of one. Raises UsageError for what is none: 50 for 50 % would be no bound at all."""
+    if isinstance(share, str):
+        from firnline.policy.values import parse_setting
+
+        return float(parse_setting("blast-radius", share, name))
+    if share is None:
+        return None
+    if isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1:
+        return share
+    raise UsageError(f"{name}: {share!r:.64} is no share of a table", hint=_SHARE_HINT)
+
+
+def takes(options: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Returns what makes a method refuse a keyword that it does not have, in its own name and with the nearest ones:
+    Python itself would name a function within.
+    """
+
+    def of(method: Callable[P, R]) -> Callable[P, R]:
+        own = getattr(method, "__kwdefaults__", None) or {}
+        known = {*options.__annotations__, *own, *_arguments(method)}
+
+        @wraps(method)
+        def checked(*args: P.args, **asked: P.kwargs) -> R:
+            for name in asked.keys() - known:
+                near = get_close_matches(name, known, n=2)
+                guess = f". Did you mean {' or '.join(map(repr, near))}?" if near else ""
+                raise TypeError(f"{method.__name__}() got an unexpected keyword argument {name!r}{guess}")
+            return method(*args, **asked)
+
+        return checked
+
+    return of
+
+
+def _arguments(method: Callable[..., Any]) -> tuple[str, ...]:
+    code = method.__code__
+    return code.co_varnames[: code.co_argcount]

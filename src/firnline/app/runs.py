@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from firnline.app.catalogs import Table
+from firnline.app.naming import Table
 from firnline.app.verbs.plan_views import PlanView
 from firnline.app.verbs.planning import Planning
 from firnline.errors import FirnlineError, RefusedForSafety, UsageError

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from firnline.app.catalogs import Table, absolute
+from firnline.app.catalogs import absolute
+from firnline.app.naming import Table
 from firnline.app.places import Places
 from firnline.app.runs import Leave, Runs
 from firnline.app.verbs.planning import OUTSIDE_LATER
 from firnline.errors import BlastRadiusExceeded, NoSuchTable, RefusedForSafety, UsageError
 from firnline.formats.registry import document_names
 from firnline.journal.news import news_of_plan
-from firnline.model.locations import identity
+from firnline.model.locations import bare_path, identity, parse_location
 from firnline.ops.looking.files import check_listing_name, write_listing
 from firnline.ops.orphans.dropped import Dropped, dropped_tables, refuse_moved
 from firnline.ops.orphans.plan import Searched, plan_orphans, save_search, write_search
@@ -112,6 +114,7 @@ class Searches:
         """Returns the folders under a prefix that look like tables and that no configured catalog knows."""
         work = self.places.prefix(prefix)
         folder = work.source.load().location
+        _refuse_no_folder(folder)
         means = self._means(work, (folder,), SearchRequest(), None)
         return dropped_tables(folder, means, work.store)
 
@@ -248,3 +251,12 @@ def sorting_of(folders: tuple[str, ...]) -> Callable[[Rules], Sort]:
         return Sorting(*told, real)
 
     return make_sort
+
+
+def _refuse_no_folder(prefix: str) -> None:
+    """Raises UsageError for a local folder that is not there: with no word, nothing would be found in it. An object
+    store has no folders.
+    """
+    place = parse_location(prefix)
+    if place.scheme == "file" and not any(map(os.path.isdir, (place.path, bare_path(prefix)))):
+        raise UsageError(f"no such folder: {place.path}", hint="name one with tables under it")

@@ -15,13 +15,14 @@ from firnline.app.looking import check_table, timeline_of_table
 from firnline.app.many import chosen_tables, on_each, on_tables, unless_stopped
 from firnline.app.moments import Moment, instant
 from firnline.app.places import Places
-from firnline.app.requests import RunOptions, SearchOptions, asked_search, request_of
+from firnline.app.requests import RunOptions, SearchOptions, asked_search, request_of, takes
 from firnline.app.run_lists import has_lists
 from firnline.app.run_names import joined
 from firnline.app.runs import Leave, Runs
 from firnline.app.searches import Examined, Searches
 from firnline.app.unfinished import UnfinishedRuns
-from firnline.errors import FirnlineError, UsageError
+from firnline.app.verbs.of_several import ComingAnswers, TableAnswers
+from firnline.errors import FirnlineError, UnreadableMetadata, UsageError
 from firnline.journal.runs import Run
 from firnline.ops.history.timeline import Span, Timeline
 from firnline.ops.looking.check import Checked
@@ -51,9 +52,8 @@ class Several:
 
     # ---- looking: nothing is changed, but for plans that are saved
 
-    def plan(
-        self, *, save: bool = False, orphans: bool = False, **asked: Unpack[RunOptions]
-    ) -> Iterator[TableAnswer[Plan]]:
+    @takes(RunOptions)
+    def plan(self, *, save: bool = False, orphans: bool = False, **asked: Unpack[RunOptions]) -> ComingAnswers[Plan]:
         """Yields what a run would do to each table; `save` writes each plan into a run record. `orphans`: what no table
         needs goes too, by a listing that is taken first.
         """
@@ -66,26 +66,25 @@ class Several:
             return plan
 
         look = self._joined if orphans else self._planned
-        return unless_stopped(look(request, planned, self.places.interrupted))
+        return ComingAnswers(unless_stopped(look(request, planned, self.places.interrupted)))
 
-    def check(self) -> Iterator[TableAnswer[Checked]]:
+    def check(self) -> ComingAnswers[Checked]:
         """Yields what `check` finds of each table."""
-        return self._looked_at(lambda name: check_table(self.places, name))
+        return ComingAnswers(self._looked_at(lambda name: check_table(self.places, name)))
 
-    def history(self, *, since: Moment | None = None, until: Moment | None = None) -> Iterator[TableAnswer[Timeline]]:
+    def history(self, *, since: Moment | None = None, until: Moment | None = None) -> ComingAnswers[Timeline]:
         """Yields the days of each table; with the reason where some of its history could not be read."""
         span = Span(instant(since), instant(until))
-        for each in self._looked_at(lambda name: timeline_of_table(self.places, name, span)):
-            timeline, trouble = each.value or (None, None)
-            yield TableAnswer(each.table, timeline, each.problem or trouble)
+        found = self._looked_at(lambda name: timeline_of_table(self.places, name, span))
+        return ComingAnswers(map(_with_trouble, found))
 
-    def runs(self, *, everywhere: bool = False) -> Iterator[TableAnswer[list[RunStatus]]]:
+    def runs(self, *, everywhere: bool = False) -> ComingAnswers[list[RunStatus]]:
         """Yields the recorded runs of each table; by lists, see `by_lists`, the unfinished ones of tables that have
         any.
         """
         if self.by_lists and not everywhere:
-            return unless_stopped(self._unfinished.look())
-        return self._looked_at(self.runs_of_tables.of_table)
+            return ComingAnswers(unless_stopped(self._unfinished.look()))
+        return ComingAnswers(self._looked_at(self.runs_of_tables.of_table))
 
     @property
     def by_lists(self) -> bool:
@@ -100,6 +99,7 @@ class Several:
 
     # ---- acting
 
+    @takes(RunOptions)
     def expire(
         self,
         *,
@@ -108,7 +108,7 @@ class Several:
         orphans: bool = False,
         confirm: Callable[[Sequence[TableAnswer[Plan]]], None] = lambda plans: None,
         **asked: Unpack[RunOptions],
-    ) -> list[TableAnswer[Carried[Plan]]]:
+    ) -> TableAnswers[Carried[Plan]]:
         """Returns what became of each table. All of them are planned first; `confirm` is shown the plans, and raises to
         stop. Then each is taken as far as it may go now; `resume` goes on with those that were planned. `meant`: nobody
         is asked, so whatever ends this process, `resume` carries out what it saved. `orphans`: what no table needs goes
@@ -148,12 +148,13 @@ class Several:
             return None
         return replace(found.plan, run=self.searches.saved(search, meant=meant).run)
 
+    @takes(SearchOptions)
     def orphans(
         self,
         *,
         confirm: Callable[[Sequence[TableAnswer[OrphanPlan]]], bool] = lambda plans: False,
         **asked: Unpack[SearchOptions],
-    ) -> list[TableAnswer[Carried[OrphanPlan]]]:
+    ) -> TableAnswers[Carried[OrphanPlan]]:
         """Returns what no table needs of the folders of each table, and the runs that remove it. `confirm` is shown all
         of it; unless it returns True the plans are saved and wait. `asked` are the options of `Lake.orphans`.
         """
@@ -177,17 +178,17 @@ class Several:
 
     def purge(
         self, *, break_lease: bool = False, include_outside: bool | None = None, everywhere: bool = False
-    ) -> list[TableAnswer[list[RunStatus]]]:
+    ) -> TableAnswers[list[RunStatus]]:
         """Returns the committed runs of each table, each purged where it may be; tables as for `runs`."""
         leave = Leave(break_lease, include_outside)
-        return list(self._carried_on(lambda name: self.runs_of_tables.purge_table(name, leave), everywhere))
+        return TableAnswers(self._carried_on(lambda name: self.runs_of_tables.purge_table(name, leave), everywhere))
 
     def resume(
         self, *, break_lease: bool = False, include_outside: bool | None = None, everywhere: bool = False
-    ) -> list[TableAnswer[list[RunStatus]]]:
+    ) -> TableAnswers[list[RunStatus]]:
         """Returns every unfinished run of each table, each taken as far as it may go now; tables as for `runs`."""
         leave = Leave(break_lease, include_outside)
-        return list(self._carried_on(lambda name: self.runs_of_tables.resume(name, leave), everywhere))
+        return TableAnswers(self._carried_on(lambda name: self.runs_of_tables.resume(name, leave), everywhere))
 
     def _carried_on(
         self, act: Callable[[TableName], list[RunStatus]], everywhere: bool
@@ -202,14 +203,14 @@ class Several:
         proposing: Callable[[list[str]], Iterator[TableAnswer[Proposed[AnyPlan]]]],
         confirm: Callable[[Sequence[TableAnswer[AnyPlan]]], bool],
         leave: Leave,
-    ) -> list[TableAnswer[Carried[AnyPlan]]]:
+    ) -> TableAnswers[Carried[AnyPlan]]:
         """Ctrl-C ends the proposing at once: nothing is under way that a boundary protects. What is saved by then, also
         by threads that came to their end meanwhile, is called off.
         """
         runs, saved = LakeRuns(self.places, self.runs_of_tables, self.at_once), list[str]()
         with runs.calling_off(saved):
             proposed = list(proposing(saved))
-        return runs.carry_out(proposed, confirm, leave)
+        return TableAnswers(runs.carry_out(proposed, confirm, leave))
 
     def _planned(
         self, request: Request, act: Act[Found], interrupted: Callable[[], bool]
@@ -240,10 +241,19 @@ class Several:
         return on_tables(self.places, self.named, act, self.at_once, interrupted)
 
 
+def _with_trouble(
+    answer: TableAnswer[tuple[Timeline, UnreadableMetadata | None]],
+) -> TableAnswer[Timeline]:
+    timeline, trouble = answer.value or (None, None)
+    return TableAnswer(answer.table, timeline, answer.problem or trouble)
+
+
 def _unbounded(request: Request) -> Request:
     """Returns the request. Raises UsageError for a bound, which is found by plans of one table alone."""
     if request.at_most is not None:
-        raise UsageError("--at-most bounds the run of one table, without orphans", hint="name that table alone")
+        raise UsageError(
+            "at_most or --at-most bounds the run of one table, without orphans", hint="name that table alone"
+        )
     return request
 
 

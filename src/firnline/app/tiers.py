@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from firnline.app.catalogs import Table, absolute
+from firnline.app.catalogs import absolute
+from firnline.app.naming import Table
 from firnline.errors import PolicyError, UsageError
 from firnline.formats.registry import kit_named
 from firnline.model.files import Tally

@@ -50,7 +50,10 @@ def check(
     if one is None:
         return _show_all(list(lake.several(None if every else tables, at_once=at_once).check()), as_json)
     checked = lake.check(one)
-    output_for(as_json).show(Page(tuple(_blocks(checked))), checked.to_json())
+
+    from firnline.ops.looking.pages import check_page
+
+    output_for(as_json).show(check_page(checked), checked.to_json())
     return 0 if checked.sound else _UNSOUND
 
 
@@ -112,16 +115,3 @@ def _store_blocks(found: StoreVerdicts, fit: bool) -> Iterator[Block]:
     for warning in found.surroundings.warnings():
         yield Line(f"note: {warning}")
     yield Line("runs can work here" if fit else "no run could work here")
-
-
-def _blocks(checked: Checked) -> Iterator[Block]:
-    presence = checked.presence
-    looked = f"{counted(presence.looked_at, 'file')}, {size(presence.bytes)}, {counted(checked.snapshots, 'snapshot')}"
-    yield Line(f"{checked.table}: looked at {looked}")
-    if checked.sound:
-        yield Line("every file is there")
-        return
-    yield Line(f"not as the table says: {counted(presence.faults, 'fault')}")
-    yield Grid(tuple((each.problem, each.kind, each.path) for each in presence.listed))
-    for hint in dict.fromkeys(each.hint for each in presence.listed if each.hint):
-        yield Line(f"hint: {hint}")

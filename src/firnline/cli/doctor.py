@@ -9,8 +9,6 @@ import typer
 from firnline.cli.terminal import options
 from firnline.cli.terminal.output import output_for
 from firnline.errors import FirnlineError
-from firnline.ops.looking.findings import Diagnosis, Severity
-from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted
 from firnline.policy.parse import Section
 
 if TYPE_CHECKING:
@@ -32,7 +30,10 @@ def doctor(
 ) -> int:
     """Look at everything a run would need and say what to do about each problem. Exit code 1 if there is any."""
     found = _lake(config, engine).doctor(what)
-    output_for(as_json).show(Page(_blocks(found)), found.to_json())
+
+    from firnline.ops.looking.pages import doctor_page
+
+    output_for(as_json).show(doctor_page(found), found.to_json())
     return 0 if found.is_well else _UNWELL
 
 
@@ -45,11 +46,3 @@ def _lake(config: str | None, engine: str) -> Lake:
         return open_lake(config, engine=engine)
     except FirnlineError:
         return Lake(places_of(Section(), engine), config)
-
-
-def _blocks(found: Diagnosis) -> tuple[Block, ...]:
-    rows = tuple((each.level.value, each.topic, each.said) for each in found.findings)
-    hints = tuple(Hint(f"{each.topic}: {each.hint}") for each in found.findings if each.hint)
-    problems = sum(each.level is Severity.PROBLEM for each in found.findings)
-    verdict = Line(counted(problems, "problem") if problems else "no problem was found")
-    return (Grid(rows), verdict, *hints)

@@ -13,12 +13,11 @@ from firnline.cli.terminal.asking import ask, confirming
 from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import output_for
 from firnline.model.holds import Hold
-from firnline.model.times import format_instant, tell_instant
+from firnline.model.times import tell_instant
 from firnline.plans.pages import Grid, Hint, Line, Page, counted
 
 if TYPE_CHECKING:
     from firnline.ops.marks.adopt import Adoption
-    from firnline.ops.marks.tags import Tagged
 
 tag_app = typer.Typer(help="Name snapshots that every engine keeps.", no_args_is_help=True)
 hold_app = typer.Typer(help="Hold snapshots or whole tables: who, why, until when.", no_args_is_help=True)
@@ -56,8 +55,8 @@ def tag_add(
     for refs counts, which does so from the snapshot's time.
     """
     tag = lake_of(config, "auto", as_json).tag(table, name, snapshot, retain=retain)
-    said = f"tagged {tag.ref.snapshot} as {tag.ref.name}: {_kept(tag)}"
-    output_for(as_json).show(Page((Line(said),)), _tag_facts(tag))
+    said = f"tagged {tag.ref.snapshot} as {tag.ref.name}: {tag.kept_told}"
+    output_for(as_json).show(Page((Line(said),)), tag.to_json())
 
 
 @tag_app.command("remove")
@@ -87,20 +86,9 @@ def tag_remove(
 def tag_list(table: options.TableArg, config: options.Config = None, as_json: options.Json = False) -> None:
     """List the tags of TABLE."""
     tags = lake_of(config, "auto", as_json).tags(table)
-    rows = tuple((tag.ref.name, tag.ref.snapshot, _kept(tag)) for tag in tags)
+    rows = tuple((tag.ref.name, tag.ref.snapshot, tag.kept_told) for tag in tags)
     page = Page((Grid(rows) if rows else Line("no tags"),))
-    output_for(as_json).show(page, {"tags": [_tag_facts(tag) for tag in tags]})
-
-
-def _kept(tag: Tagged) -> str:
-    kept = "kept forever" if tag.until_ms is None else f"kept until {tell_instant(tag.until_ms)}"
-    return f"{kept}, as the table's default says" if tag.ref.max_ref_age_ms is None else kept
-
-
-def _tag_facts(tag: Tagged) -> dict[str, Any]:
-    until = None if tag.until_ms is None else format_instant(tag.until_ms)
-    said = {"name": tag.ref.name, "snapshot": tag.ref.snapshot, "max_ref_age_ms": tag.ref.max_ref_age_ms}
-    return {**said, "until": until}
+    output_for(as_json).show(page, tags.to_json())
 
 
 @hold_app.command("add")

@@ -15,7 +15,6 @@ from firnline.cli.terminal import completing, options
 from firnline.cli.terminal.asking import ask, question_of_search
 from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import output_for
-from firnline.cli.terminal.run_pages import run_blocks
 from firnline.errors import UsageError
 from firnline.model.times import minute
 from firnline.plans.answers import TableAnswer
@@ -161,16 +160,13 @@ def consent(found: Page, plans: Sequence[TableAnswer[OrphanPlan]], yes: bool, as
 
 def _show(result: Any, as_json: bool) -> None:
     plan, carried = result
-    blocks = (*explain_orphans(plan).blocks,) if carried is None else (*_page(plan), *run_blocks(carried))
     facts = (
         {"run": None, "state": None, **plan.to_json()} if carried is None else {**plan.to_json(), **carried.to_json()}
     )
-    output_for(as_json).show(Page(blocks), facts)
 
+    from firnline.ops.orphans.pages import search_page
 
-def _page(plan: OrphanPlan) -> Iterator[Block]:
-    """Yields what was found, without what a plan says of the future: the run says what came of it."""
-    yield from (block for block in explain_orphans(plan).blocks if isinstance(block, Grid))
+    output_for(as_json).show(search_page(plan, carried), facts)
 
 
 def dropped(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,16 +19,13 @@ from firnline.cli.terminal.run_pages import (
     STATES,
     Acted,
     ShownRuns,
-    run_blocks,
     show_ended,
     show_runs,
 )
 from firnline.errors import UsageError
 from firnline.journal.layout import names_run
-from firnline.model.times import second
+from firnline.ops.runs.pages import run_page
 from firnline.plans.answers import TableAnswer
-from firnline.plans.pages import Block, Grid, Line, Page
-from firnline.plans.stages import in_words
 
 if TYPE_CHECKING:
     from firnline.lake import Lake
@@ -254,19 +251,9 @@ def runs(
         if run is None:
             raise UsageError("runs show needs a RUN", hint="`firnline runs` lists them")
         found = lake.run(run)
-        output_for(as_json).show(Page((*run_blocks(found), *_stages(found), _events(found))), found.to_json())
+        output_for(as_json).show(run_page(found), found.to_json())
         return 0
     shown = ShownRuns(tuple(of_state or ()), options.since(since))
     several = lake.several(_tables_of([*filter(None, [show]), *(of_table or ())], every))
     hint = _UNFINISHED if several.by_lists and not every else ""
     return _show_each(several.runs(everywhere=every), as_json, shown, hint)
-
-
-def _events(status: RunStatus) -> Grid:
-    rows = tuple((str(each.number), second(each.at_ms), each.state.value) for each in status.run.events)
-    return Grid(rows, ("event", "at (UTC)", "state"))
-
-
-def _stages(status: RunStatus) -> Iterator[Block]:
-    """Yields what is still to come, as the plan showed it."""
-    yield from (Line(f"  will {in_words(stage)}") for stage in status.run.stages_left)

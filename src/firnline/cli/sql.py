@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from firnline.cli.terminal import completing, options
 from firnline.cli.terminal.output import Output, output_for
+from firnline.cli.terminal.writing import text_of
 from firnline.errors import FirnlineError, UsageError
 from firnline.plans.pages import Line, Page
 
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
 _PROMPT, _MORE = "firnline> ", "     ...> "
 _LEAVE = ("exit", "quit")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:/")
 
 StatementArg = Annotated[str | None, typer.Argument(metavar="[STATEMENT]", help="One or more, with ; between.")]
 OutArg = Annotated[str | None, typer.Argument(metavar="[OUT]", help="Where to write the rows; default: stdout.")]
@@ -76,6 +81,20 @@ def _check(statement: str | None, out: str | None, form: str, shell: bool) -> No
         raise UsageError("sql needs a statement, or --shell", hint='firnline sql "SELECT …"')
     if form == "parquet" and out is None:
         raise UsageError("Parquet needs a place to be written to", hint="--output parquet OUT")
+    if statement is not None and not statement.strip("; \t\r\n"):
+        raise UsageError("there is no statement", hint='firnline sql "SELECT …"')
+    if out is not None and not _URI.match(out):
+        _check_place(Path(out))
+
+
+def _check_place(out: Path) -> None:
+    """Raises UsageError where rows could not be written: a query may take long, and Spark to start."""
+    if os.path.lexists(out):
+        raise UsageError(f"{out} is there already", hint="name another; nothing was overwritten")
+    if not out.parent.is_dir():
+        raise UsageError(f"no such folder: {out.parent}", hint="make it first")
+    if not os.access(out.parent, os.W_OK):
+        raise UsageError(f"nothing may be written to {out.parent}", hint="name another folder")
 
 
 def _answer(lake: Lake, text: str, form: str, out: str | None, output: Output) -> None:
@@ -90,7 +109,7 @@ def _answer(lake: Lake, text: str, form: str, out: str | None, output: Output) -
             output.show(Page((Line(answer.text),)), {"said": answer.text})
         else:
             with understanding():
-                write(answer, Format(form), out)
+                write(answer, Format(form), out, lambda page: text_of(page, sys.stdout))
 
 
 def _converse(lake: Lake, form: str, output: Output) -> int:

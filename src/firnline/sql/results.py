@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from itertools import islice
 from typing import TextIO
@@ -29,24 +29,28 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
-def write(frame: DataFrame, form: Format, out: str | None) -> None:
-    """Writes the rows to stdout or to `out`, a file; Parquet to `out`, a folder. Never over something that is there."""
+def write(
+    frame: DataFrame, form: Format, out: str | None, as_shown: Callable[[Page], str] = lambda page: page.to_text()
+) -> None:
+    """Writes the rows to stdout or to `out`, a file; Parquet to `out`, a folder. Never over something that is there.
+    `as_shown` returns a page as stdout has it: a terminal is only so wide.
+    """
     if form is Format.PARQUET:
         if out is None:
             raise UsageError("Parquet needs a place to be written to", hint="--output parquet OUT")
         frame.write.parquet(out)
         return
     if out is None:
-        _to(sys.stdout, frame, form)
+        _to(sys.stdout, frame, form, as_shown)
         return
     try:
         with open(out, "x", encoding="utf-8", newline="") as target:
-            _to(target, frame, form)
+            _to(target, frame, form, lambda page: page.to_text())
     except OSError as problem:
         raise FirnlineError(f"cannot write {out}: {problem.strerror}", hint="name another file") from problem
 
 
-def _to(target: TextIO, frame: DataFrame, form: Format) -> None:
+def _to(target: TextIO, frame: DataFrame, form: Format, as_shown: Callable[[Page], str]) -> None:
     match form:
         case Format.CSV:
             writer = csv.writer(target, lineterminator="\n")
@@ -55,7 +59,7 @@ def _to(target: TextIO, frame: DataFrame, form: Format) -> None:
         case Format.JSON:
             _json(target, frame)
         case _:
-            print(page_of(frame).to_text(), file=target)
+            print(as_shown(page_of(frame)), file=target)
 
 
 def _json(target: TextIO, frame: DataFrame) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from firnline.app.catalogs import Table, absolute
+from firnline.app.catalogs import absolute
+from firnline.app.naming import Table, tables_meant
 from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.snapshots import MAIN
 from firnline.model.times import format_instant
@@ -93,7 +94,7 @@ class LakePointers:
         """
         catalogs = self.places.catalogs
         if tables:
-            chosen, unread = catalogs.chosen(list(tables))
+            chosen, unread = catalogs.chosen(tables_meant(tables))
             meant = [each for each in chosen if each.catalog]
         else:
             listed, unread = catalogs.readable()

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from firnline.errors import UnreadableMetadata
+from firnline.foreign import harmless
 from firnline.ops.runs.status import RunStatus
 from firnline.ports.catalogs import TableName
 
 if TYPE_CHECKING:  # only a notebook asks for pages
     from firnline.ops.history.timeline import Timeline
+    from firnline.ops.marks.tags import Tagged
+    from firnline.plans.in_force import PolicyInForce
     from firnline.plans.orphans import OrphanPlan
+    from firnline.policy.inherit import Effective
+    from firnline.ports.formats import State
 
 
 class TableNames(list[TableName]):
@@ -25,11 +30,53 @@ class TableNames(list[TableName]):
         return tables_html(self)
 
 
+class TableTags(list["Tagged"]):
+    """The tags of a table: a list."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"tags": [each.to_json() for each in self]}
+
+    def _repr_html_(self) -> str:
+        from firnline.ops.html.tags import tags_html
+
+        return tags_html(self)
+
+
+class TablePolicy(NamedTuple):
+    """A table as it was read, and the policy in force on it."""
+
+    state: State
+    effective: Effective
+
+    @property
+    def in_force(self) -> PolicyInForce:
+        from firnline.plans.in_force import PolicyInForce
+
+        words = self.effective.policy.describe(self.state.native)
+        return PolicyInForce(self.state.table, words, self.effective)
+
+    def to_json(self) -> dict[str, Any]:
+        return self.in_force.to_json()
+
+    def __str__(self) -> str:
+        return self.in_force.page().to_text()
+
+    def _repr_html_(self) -> str:
+        from firnline.plans.html.markup import card
+
+        return card(self.state.table, self.in_force.page().to_html())
+
+
 class TableRuns(list[RunStatus]):
     """Runs: a list, in the order of planning."""
 
     def to_json(self) -> dict[str, Any]:
         return {"runs": [each.to_json() for each in self]}
+
+    def __str__(self) -> str:
+        from firnline.ops.runs.pages import runs_page
+
+        return runs_page(self).to_text()
 
     def _repr_html_(self) -> str:
         from firnline.ops.html.runs import runs_html
@@ -46,6 +93,10 @@ class TableHistory(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         return self.timeline.to_json()
 
+    def __str__(self) -> str:
+        said = str(self.timeline)
+        return said if self.trouble is None else f"{said}\nerror: {harmless(self.trouble.message)}"
+
     def _repr_html_(self) -> str:
         from firnline.ops.html.history import history_html
 
@@ -61,6 +112,11 @@ class OrphanAnswer(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         carried = {"run": None, "state": None} if self.run is None else self.run.to_json()
         return {**carried, **self.plan.to_json()} if self.run is None else {**self.plan.to_json(), **carried}
+
+    def __str__(self) -> str:
+        from firnline.ops.orphans.pages import search_page
+
+        return search_page(self.plan, self.run).to_text()
 
     def _repr_html_(self) -> str:
         from firnline.ops.html.runs import run_html

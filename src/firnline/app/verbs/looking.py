@@ -6,18 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from firnline.app.catalogs import Table
-from firnline.app.moments import KeepRules, Moment, instant, rule_texts
+from firnline.app.moments import KeepRules, Moment, checked_rules, instant
+from firnline.app.naming import Snapshot, Table, snapshot_meant, table_meant
 from firnline.app.observing.auditing import ShownEntries
 from firnline.app.places import Places
-from firnline.app.requests import RunOptions, request_of
+from firnline.app.requests import RunOptions, request_of, takes
 from firnline.ops.runs.decision import policy_in_force
-from firnline.policy.inherit import Effective
 from firnline.policy.parse import Section
 from firnline.ports.probe import StoreVerdicts
 
 if TYPE_CHECKING:  # each verb loads what it works with: a small plan is mostly imports
-    from firnline.app.verbs.answers import TableHistory, TableNames
+    from firnline.app.verbs.answers import TableHistory, TableNames, TablePolicy
     from firnline.journal.audit.entries import AuditEntry
     from firnline.journal.audit.verifying import Verified
     from firnline.ops.looking.check import Checked
@@ -25,7 +24,6 @@ if TYPE_CHECKING:  # each verb loads what it works with: a small plan is mostly 
     from firnline.ops.looking.permissions import Permissions
     from firnline.ops.looking.why import Explanation
     from firnline.ops.tiers.whereabouts import TableTiers
-    from firnline.ports.formats import State
 
 
 class LookingVerbs:
@@ -47,19 +45,22 @@ class LookingVerbs:
 
         return TableNames(self.places.tables(catalog))
 
-    def why(self, table: Table, what: str, **options: Unpack[RunOptions]) -> Explanation:
+    @takes(RunOptions)
+    def why(self, table: Table, what: Snapshot, **options: Unpack[RunOptions]) -> Explanation:
         """Returns what keeps a snapshot, a ref or a file; or why nothing does."""
         from firnline.ops.looking.why import why
 
-        return why(self.places.table_context(table), request_of(**options), what)
+        return why(self.places.table_context(table), request_of(**options), snapshot_meant(what))
 
-    def policy(self, table: Table, keep: KeepRules | None = None) -> tuple[State, Effective]:
+    def policy(self, table: Table, keep: KeepRules | None = None) -> TablePolicy:
         """Returns the policy in force on a table, every value with its source."""
+        from firnline.app.verbs.answers import TablePolicy
         from firnline.plans.request import Request
 
         source = self.places.source(table)
         state = source.load()
-        return state, policy_in_force(state, source.name, self.places.config, Request(keep=rule_texts(keep)))
+        request = Request(keep=checked_rules(keep))
+        return TablePolicy(state, policy_in_force(state, source.name, self.places.config, request))
 
     def check_policy(self) -> Section:
         """Returns the policy as it is written. Raises PolicyError unless every name in it means a catalog, a namespace
@@ -125,7 +126,7 @@ class LookingVerbs:
         self, table: Table | None = None, *, run: str | None = None, since: Moment | None = None
     ) -> list[AuditEntry]:
         """Returns what was done to tables, by whom and when: every stage before it happened, and its outcome."""
-        wanted = ShownEntries(None if table is None else str(table), run, instant(since))
+        wanted = ShownEntries(None if table is None else str(table_meant(table)), run, instant(since))
         return list(self.places.auditing.entries(wanted))
 
     def verify_audit(self, end: str | None = None) -> Verified:

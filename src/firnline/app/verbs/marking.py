@@ -6,12 +6,13 @@ import getpass
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from firnline.app.catalogs import Table
 from firnline.app.moments import Age, Moment, last_instant
+from firnline.app.naming import Snapshot, Table, snapshot_meant
 from firnline.app.places import Places
 from firnline.app.requests import age_ms
 
 if TYPE_CHECKING:
+    from firnline.app.verbs.answers import TableTags
     from firnline.model.holds import Hold
     from firnline.ops.marks.adopt import Adoption
     from firnline.ops.marks.tags import Tagged
@@ -22,21 +23,25 @@ class MarkingVerbs:
 
     places: Places
 
-    def tags(self, table: Table) -> list[Tagged]:
+    def tags(self, table: Table) -> TableTags:
         """Returns the tags of a table, each with the time until which it is kept."""
+        from firnline.app.verbs.answers import TableTags
         from firnline.model.snapshots import RefKind
         from firnline.ops.marks.tags import Tagged
 
         state = self.places.source(table).load()
-        return [Tagged.of(state, ref) for ref in state.refs.values() if ref.kind is RefKind.TAG]
+        return TableTags(Tagged.of(state, ref) for ref in state.refs.values() if ref.kind is RefKind.TAG)
 
-    def tag(self, table: Table, name: str, snapshot: str | None = None, *, retain: Age | int | None = None) -> Tagged:
+    def tag(
+        self, table: Table, name: str, snapshot: Snapshot | None = None, *, retain: Age | int | None = None
+    ) -> Tagged:
         """Returns the tag as it was written. `snapshot` is an id or a ref, the current one if None; `retain` an age
         such as 30d, or "forever"; without it the table's own default counts.
         """
         from firnline.ops.marks.tags import add_tag
 
-        return add_tag(self.places.table_context(table), name, snapshot, age_ms(retain))
+        marked = None if snapshot is None else snapshot_meant(snapshot)
+        return add_tag(self.places.table_context(table), name, marked, age_ms(retain))
 
     def holds(self, table: Table) -> tuple[Hold, ...]:
         return self.places.source(table).load().holds
@@ -45,7 +50,7 @@ class MarkingVerbs:
         self,
         table: Table,
         name: str,
-        snapshot: str | None = None,
+        snapshot: Snapshot | None = None,
         *,
         why: str = "",
         who: str | None = None,
@@ -56,9 +61,10 @@ class MarkingVerbs:
         from firnline.ops.marks.holds import add_hold
         from firnline.ops.marks.tags import resolve
 
+        named = None if snapshot is None else snapshot_meant(snapshot)
         work = self.places.table_context(table)
         state = work.source.load()
-        held = resolve(state, snapshot) if snapshot is not None and snapshot in state.refs else snapshot
+        held = resolve(state, named) if named is not None and named in state.refs else named
         hold = Hold(name, who or getpass.getuser(), why, held, last_instant(until))
         return hold, add_hold(work, hold)
 

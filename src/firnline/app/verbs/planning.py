@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from firnline.app.catalogs import Table
+from firnline.app.naming import Table
 from firnline.app.places import Places
 from firnline.errors import FirnlineError, UsageError
 from firnline.ops.neighbours.around import Around, around

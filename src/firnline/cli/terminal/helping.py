@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from firnline.cli.terminal import completing
 from firnline.errors import UsageError
 
 
@@ -17,7 +18,12 @@ def register(app: typer.Typer) -> None:
 def show_help(
     context: typer.Context,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[COMMAND]...", help="The command's words: plan, or policy show.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[COMMAND]...",
+            help="The command's words: plan, or policy show.",
+            autocompletion=completing.commands,
+        ),
     ] = None,
 ) -> None:
     """Show what firnline can do, or how one command is used: the same as its --help."""

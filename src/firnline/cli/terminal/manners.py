@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from firnline.errors import UsageError
 
@@ -66,10 +66,26 @@ def _flag(names: list[str], text: str, note: Any) -> TyperOption:
     )
 
 
+class TellingGroup(TyperGroup):
+    """A group that lists its commands by whole sentences, however wide the terminal is."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows = [(name, first_sentence(each.help or "")) for name, each in self.commands.items() if not each.hidden]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def first_sentence(text: str) -> str:
+    """Returns the first sentence of a help text, with its full stop."""
+    paragraph = " ".join(text.strip().partition("\n\n")[0].split())
+    return paragraph.partition(". ")[0].rstrip(".") + "." if paragraph else ""
+
+
 def talk(app: typer.Typer) -> None:
     """Makes every command of an app, and of its groups, take -q and -v."""
     for command in app.registered_commands:
         command.cls = TalkingCommand
     for group in app.registered_groups:
+        group.cls = TellingGroup
         if group.typer_instance is not None:
             talk(group.typer_instance)

@@ -195,7 +195,11 @@ def _keep_flags(given: Mapping[str, Any]) -> dict[str, str]:
     rules = {name: given.get(f"keep_{name}") for name in _KEEP}
     tags, history = given.get("keep_tag"), given.get("keep_expired_refs")
     rules |= {"tags": ",".join(tags) if tags else None, "history": history}
-    return {name: value for name, value in rules.items() if value is not None}
+    from firnline.policy.inherit import section_of_flags
+
+    given_rules = {name: value for name, value in rules.items() if value is not None}
+    section_of_flags(given_rules)  # a slip is told by its flag: further in, rules are named as in Python
+    return given_rules
 
 
 def since(text: str | None) -> int | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firnline.errors import FirnlineError, UnreadableMetadata, UsageError
+from firnline.extras import how_to_get
 from firnline.history.ledger import End, ends_folder, snapshots_folder
 from firnline.history.listing import Entry, SnapshotRow, rows_of
 from firnline.history.opening import History, count_until, expired_entries, open_history
@@ -94,8 +96,13 @@ def _add_ledger(timeline: Timeline, store: ListAndGet, root: str) -> None:
 
 
 def check_plot_name(out: Path) -> None:
+    """Raises UsageError, before any history is read, unless a picture can be drawn under this name."""
     if out.suffix not in _PLOTS:
         raise UsageError(f"cannot draw {out}", hint="a plot ends in .svg or .png")
+    if not out.parent.is_dir():
+        raise UsageError(f"no such folder: {out.parent}", hint="make it first")
+    if out.suffix == ".png" and find_spec("matplotlib") is None:
+        raise UsageError("a PNG needs matplotlib", hint=f"{how_to_get('plot')}, or write an .svg")
 
 
 def write_plot(timeline: Timeline, out: Path) -> None:
@@ -111,10 +118,8 @@ def write_plot(timeline: Timeline, out: Path) -> None:
 
 
 def _write_png(timeline: Timeline, out: Path) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError("a PNG needs matplotlib", hint="install firnline[plot], or write an .svg") from None
+    from matplotlib.figure import Figure
+
     days = timeline.days()
     places = [date.fromisoformat(day.day).toordinal() for day in days]
     picture = Figure(figsize=(12, 2 * len(BANDS)), layout="constrained")

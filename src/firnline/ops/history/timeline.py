@@ -108,6 +108,9 @@ class Timeline:
             "days": [day.to_json() for day in self.days()],
         }
 
+    def __str__(self) -> str:
+        return timeline_page(self).to_text()
+
     def _repr_html_(self) -> str:
         from firnline.ops.html.history import history_html
 

@@ -41,6 +41,11 @@ class Checked:
             "listed": [each.to_json() for each in self.presence.listed],
         }
 
+    def __str__(self) -> str:
+        from firnline.ops.looking.pages import check_page
+
+        return check_page(self).to_text()
+
     def _repr_html_(self) -> str:
         from firnline.ops.html.check import check_html
 

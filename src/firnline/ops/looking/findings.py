@@ -50,6 +50,16 @@ class Diagnosis:
     def to_json(self) -> dict[str, Any]:
         return {"well": self.is_well, "findings": [each.to_json() for each in self.findings]}
 
+    def __str__(self) -> str:
+        from firnline.ops.looking.pages import doctor_page
+
+        return doctor_page(self).to_text()
+
+    def _repr_html_(self) -> str:
+        from firnline.ops.html.doctor import doctor_html
+
+        return doctor_html(self)
+
 
 def veiled(found: Finding, veil: Veil) -> Finding:
     """Returns a finding without any secret that libraries and servers may have quoted in it."""

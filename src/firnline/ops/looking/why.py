@@ -90,6 +90,11 @@ class Explanation:
         reasons = {} if self.own is None else {"reasons": [self.own.what, *self.own.reasons]}
         return {"table": self.table, "file": self.file, "kept": self.kept, "needed_by": answers, **reasons}
 
+    def __str__(self) -> str:
+        from firnline.ops.looking.pages import why_page
+
+        return why_page(self).to_text()
+
     def _repr_html_(self) -> str:
         from firnline.ops.html.why import why_html
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from shlex import quote
+from typing import Any
 
 from firnline.errors import UsageError
 from firnline.model.snapshots import Ref, RefKind, SnapshotId
-from firnline.model.times import format_duration
+from firnline.model.times import format_duration, format_instant, tell_instant
 from firnline.ops.runs.change import amend
 from firnline.ops.runs.drop import dropping, refuse_tag_of_hold
 from firnline.ops.table.context import TableContext
@@ -36,6 +37,17 @@ class Tagged:
         age = state.native.max_ref_age_ms if ref.max_ref_age_ms is None else ref.max_ref_age_ms
         endless = age >= FOREVER or ref.snapshot not in state.graph
         return Tagged(ref, None if endless else state.graph[ref.snapshot].timestamp_ms + age)
+
+    @property
+    def kept_told(self) -> str:
+        """For how long the tag is kept, as a person is told it."""
+        kept = "kept forever" if self.until_ms is None else f"kept until {tell_instant(self.until_ms)}"
+        return f"{kept}, as the table's default says" if self.ref.max_ref_age_ms is None else kept
+
+    def to_json(self) -> dict[str, Any]:
+        until = None if self.until_ms is None else format_instant(self.until_ms)
+        said = {"name": self.ref.name, "snapshot": self.ref.snapshot, "max_ref_age_ms": self.ref.max_ref_age_ms}
+        return {**said, "until": until}
 
 
 def add_tag(work: TableContext, name: str, snapshot: str | None, retain_ms: int | None) -> Tagged:

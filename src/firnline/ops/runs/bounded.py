@@ -73,7 +73,7 @@ def refuse_more(plan: Plan, at_most: float) -> None:
     if plan.refused is None and not _fits(plan, at_most):
         raise RefusedForSafety(
             f"more than {at_most:.0%} would go with the fewest snapshots that can go",
-            hint="a larger --at-most, or none",
+            hint="a larger share at most, or no bound",
         )
 
 

@@ -83,6 +83,11 @@ class RunStatus:
             "left_alone": list(self.left_alone),
         }
 
+    def __str__(self) -> str:
+        from firnline.ops.runs.pages import run_page
+
+        return run_page(self).to_text()
+
     def _repr_html_(self) -> str:
         from firnline.ops.html.runs import run_html
 

@@ -1,0 +1,50 @@
+"""What a program names tables and snapshots by, read into the texts that everything else takes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from firnline.app.catalogs import Table as Named
+from firnline.errors import UsageError
+from firnline.model.names import written
+from firnline.ports.catalogs import TableName
+
+Table = Named | tuple[str, ...] | os.PathLike[str]
+"""A table as a program names it: a text, parts as PyIceberg has them, a folder, or what a listing gave."""
+Snapshot = str | int
+"""A snapshot as a program names it: its id as a text or a number, or a ref."""
+
+_TABLES = '"lake.sales.orders", ("sales", "orders"), a location, or a name of `lake.tables()`'
+_SNAPSHOTS = "its id as a number or a text, or the name of a branch or a tag"
+
+
+def table_meant(table: object) -> Named:
+    """Returns a table's name or location; of parts the text that reads back as the same. Raises UsageError for what
+    names no table.
+    """
+    match table:
+        case TableName() | str():
+            return table
+        case tuple() | list() if table and all(isinstance(part, str) for part in table):
+            return written(table)
+        case os.PathLike():
+            return os.path.abspath(os.fsdecode(table))
+    raise UsageError(f"{table!r:.64} names no table", hint=f"a table is {_TABLES}")
+
+
+def tables_meant(tables: Table | Iterable[Table]) -> tuple[Named, ...]:
+    """Returns each of several tables, or the one that is given. A tuple of texts is several here."""
+    if isinstance(tables, TableName | str) or not isinstance(tables, Iterable):
+        return (table_meant(tables),)
+    return tuple(map(table_meant, tables))
+
+
+def snapshot_meant(snapshot: object) -> str:
+    """Returns a snapshot's id or a ref's name as a text. Raises UsageError for what is neither."""
+    match snapshot:
+        case str():
+            return snapshot
+        case int() if not isinstance(snapshot, bool):
+            return str(snapshot)
+    raise UsageError(f"{snapshot!r:.64} names no snapshot", hint=f"a snapshot is {_SNAPSHOTS}")
