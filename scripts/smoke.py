@@ -1,5 +1,6 @@
 """What a fresh install must do, run by its own Python: plan, expire, undo and purge a table in a folder, find itself
-well, and say what is missing where an extra is. `--all` where all extras are installed; else none of them may be needed, nor be there.
+well, and say what is missing where an extra is. `--all` where all extras are installed; else none of them may be
+needed, nor be there.
 
 smoke.py FIRNLINE [--all]
 """

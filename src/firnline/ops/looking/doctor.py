@@ -15,11 +15,10 @@ from firnline.ops.table.context import TableContext
 from firnline.plans.pages import counted
 from firnline.policy.limits import limits_in_words
 from firnline.policy.parse import Section
-from firnline.ports.catalogs import TableName
+from firnline.ports.catalogs import HOW_TO_CONFIGURE, TableName
 from firnline.ports.probe import Probe, StoreVerdicts, Verdict
 from firnline.ports.stores import List
 
-_NO_CATALOG = "catalogs come from PyIceberg's configuration: .pyiceberg.yaml or PYICEBERG_CATALOG__NAME__URI"
 _ELSE = "see whether it is up, and whether it can be reached from this machine"
 _MEND = "mend it as it says, then ask again"
 _NEEDED = ("list", "get", "put", "delete")
@@ -111,7 +110,7 @@ def _cache(cache: CacheFacts) -> Iterator[Finding]:
 def _catalogs(patient: Patient) -> Iterator[Finding]:
     catalogs = patient.catalogs()
     if not catalogs:
-        yield Finding(Severity.WARNING, "catalogs", "none is configured", _NO_CATALOG)
+        yield Finding(Severity.WARNING, "catalogs", "none is configured", HOW_TO_CONFIGURE)
     for facts in catalogs.values():
         if patient.only in (None, facts.name):
             yield from _safely(f"catalog {facts.name}", partial(_catalog, patient, facts))
