@@ -51,8 +51,10 @@ def _catalog_of(places: Places, table: str) -> str | None:
 
 
 def _store(facts: CatalogFacts) -> List:
+    from firnline.app.stores import refuse_silent_store
     from firnline.stores.objects import ObjectStores
 
+    refuse_silent_store(facts.properties)
     return ObjectStores(facts.properties)
 
 
