@@ -20,9 +20,11 @@ from firnline.cli.terminal.opening import left_undone
 from firnline.cli.terminal.output import Output, output_for
 from firnline.cli.terminal.process import leave_whole, leaving, listen_again, settle_in
 from firnline.cli.terminal.progress import clean_line
-from firnline.errors import FirnlineError, Interrupted, UsageError
+from firnline.errors import FirnlineError, Interrupted, StoreError, UsageError
 from firnline.ports.progress import SPARK_IS_HEARD
 from firnline.settings import LOG, log_form, logs_json
+
+_GOES_ON = "`firnline resume` goes on with what was begun"
 
 COMMANDS = (
     Listed("tables", "firnline.cli.tables", "List the tables of every configured catalog."),
@@ -138,8 +140,7 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.flush()  # a reader that went away shows here, not while Python shuts down
         return _interrupted("--json" in arguments) if code == Interrupted.exit_code else code
     except FirnlineError as problem:
-        is_over = isinstance(problem, Interrupted) and not left_undone()
-        output_for("--json" in arguments).fail(Interrupted(problem.message) if is_over else problem)
+        output_for("--json" in arguments).fail(_fitting(problem))
         return problem.exit_code
     except typer.TyperException as problem:
         return _misused(problem, output_for("--json" in arguments))
@@ -147,6 +148,15 @@ def _run(arguments: list[str]) -> int:
         return _aborted(aborted, "--json" in arguments)
     except KeyboardInterrupt:
         return _interrupted("--json" in arguments)
+
+
+def _fitting(problem: FirnlineError) -> FirnlineError:
+    """Returns the error with a hint at `resume` only where this command has begun a run."""
+    if isinstance(problem, Interrupted) and not left_undone():
+        return Interrupted(problem.message)
+    if isinstance(problem, StoreError) and left_undone() and "firnline resume" not in problem.hint:
+        return type(problem)(problem.message, "; ".join(filter(None, [problem.hint, _GOES_ON])))
+    return problem
 
 
 def _aborted(aborted: typer.Abort, as_json: bool) -> int:
@@ -161,7 +171,7 @@ def _aborted(aborted: typer.Abort, as_json: bool) -> int:
 
 def _interrupted(as_json: bool) -> int:
     """Returns the exit code of a command that was stopped. Typer makes a plain number of Ctrl-C."""
-    hint = "`firnline resume` goes on with what was begun" if left_undone() else ""
+    hint = _GOES_ON if left_undone() else ""
     if as_json or logs_json():
         output_for(as_json).fail(Interrupted("interrupted", hint=hint))
     else:
