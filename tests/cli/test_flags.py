@@ -116,6 +116,26 @@ def test_a_date_is_its_beginning_in_utc(lake: Lake, capsys: Capture) -> None:
     assert again.startswith("held, until 2027-01-02 00:00 UTC: ")
 
 
+def test_a_hold_lasts_for_an_age_from_now_and_none_ends_before_it_began(lake: Lake, capsys: Capture) -> None:
+    before = now_ms()
+    held = facts(capsys, "hold", "add", "lake.ns.events", "case-7", "--until", "30d")
+    assert before <= parse_instant(held["until"]) - 30 * DAY_MS <= now_ms()
+    refused = said(capsys, "hold", "add", "lake.ns.events", "case-8", "--until", "2025-01-01", code=2)
+    assert refused.startswith("error: --until 2025-01-01 has passed\n")
+    assert [each["name"] for each in facts(capsys, "hold", "list", "lake.ns.events")["holds"]] == ["case-7"]
+
+
+def test_a_refusal_names_every_hold_on_the_table_and_how_each_ends(lake: Lake, capsys: Capture) -> None:
+    table = "lake.ns.events"
+    facts(capsys, "hold", "add", table, "legal", "--who", "ann", "--why", "case 12", "--until", "2100-01-01")
+    alone = said(capsys, *PLAN, code=14)
+    assert f'error: {table} is held as a whole: legal (ann, "case 12", until 2100-01-02 00:00 UTC)\n' in alone
+    facts(capsys, "hold", "add", table, "move", "--who", "bob")
+    both = said(capsys, *PLAN, code=14)
+    assert "until 2100-01-02 00:00 UTC), move (bob, until it is released)\n" in both
+    assert f"`firnline hold release {table} legal`, `firnline hold release {table} move` end the holds" in both
+
+
 def test_a_run_remembers_the_instant_and_not_the_age(lake: Lake, capsys: Capture) -> None:
     run_id = facts(capsys, *PLAN, "--older-than", "7d", "--save")["run"]
     record = next(lake.folder.rglob(f"runs/{run_id.partition('@')[2]}/plan.json"))
