@@ -85,26 +85,34 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it 
 sys.argv = ["/usr/bin/firnline", *sys.argv[1:]]
 class Hurry(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name == "typer":
+        if name == HURRIED_AT:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Hurry())
+sys.modules.pop(HURRIED_AT, None)  # it may have been loaded as Python itself started
 from firnline.cli import main
 main()
 """
 
 
-def test_ctrl_c_while_its_parts_are_loaded_ends_it_without_a_word() -> None:
-    ended = ran(HURRIED, "--version")
+def hurried(first: str) -> str:
+    """Returns a command that is stopped in the moment in which a part of it is looked for."""
+    return HURRIED.replace("HURRIED_AT", repr(first))
+
+
+@pytest.mark.parametrize("first", ["typer", "firnline.cli", "firnline.arrival", "pathlib"])
+def test_ctrl_c_while_its_parts_are_loaded_ends_it_without_a_word(first: str) -> None:
+    """From the first of them on: the package's own imports are as good a moment as any other."""
+    ended = ran(hurried(first), "--version")
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
 
 
 def test_where_ctrl_c_is_ignored_it_stays_ignored() -> None:
-    ended = ran(HURRIED.replace("signal.default_int_handler)", "signal.SIG_IGN)"), "--version")
+    ended = ran(hurried("typer").replace("signal.default_int_handler)", "signal.SIG_IGN)"), "--version")
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_ctrl_c_is_heard_again_once_a_command_runs() -> None:
-    ended = ran(HURRIED.replace('"typer"', '"firnline.lake"'), "tables")
+    ended = ran(hurried("firnline.lake"), "tables")
     assert (ended.returncode, ended.stderr.strip()) == (130, "interrupted")
 
 
