@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -90,3 +91,18 @@ def test_a_store_that_is_away_leads_to_resume_only_where_a_run_was_begun(
     hints = capsys.readouterr().err.splitlines()[1:]
     goes_on = "; `firnline resume` goes on with what was begun" if begun else ""
     assert hints[-1] == f"hint: check it{goes_on}"
+
+
+@pytest.mark.parametrize("key", [KeyboardInterrupt, EOFError], ids=["Ctrl-C", "Ctrl-D"])
+def test_who_leaves_a_question_reads_what_became_of_it_on_a_line_of_its_own(
+    lake: Lake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, key: type[BaseException]
+) -> None:
+    def left(prompt: str) -> str:
+        sys.stderr.write(prompt)
+        raise key
+
+    monkeypatch.setattr("typer._click.termui.visible_prompt_func", left)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    assert run(["expire", EVENTS, "--retain-last", "1"]) == 130
+    question, *after = capsys.readouterr().err.partition("[y/N]: ")[1:]
+    assert (question, after) == ("[y/N]: ", ["\nnothing was changed\n"])
