@@ -190,7 +190,9 @@ def test_undo_of_a_table_leaves_a_plan_that_was_only_saved(lake: Lake, capsys: C
 def test_a_run_that_was_undone_says_so_and_when(lake: Lake, capsys: Capture) -> None:
     named = facts(capsys, *EXPIRE)["run"]
     facts(capsys, "undo", named)
-    assert f"{named} was already undone, at 20" in said(capsys, "undo", named, code=14)
+    refused = said(capsys, "undo", named, code=14)
+    assert f"{named} was already undone, at 20" in refused
+    assert "hint:" not in refused
 
 
 def test_a_purged_run_says_that_it_is_too_late(lake: Lake, capsys: Capture) -> None:
@@ -206,7 +208,14 @@ def test_the_stamp_alone_names_a_run(lake: Lake, capsys: Capture, command: tuple
 
 
 def test_a_stamp_that_no_run_has_is_refused(lake: Lake, capsys: Capture) -> None:
-    assert "no table of the configured catalogs has a run" in said(capsys, "undo", "20260101T000000Z-abcdef", code=2)
+    for stamp in ("20260101T000000Z-abcdef", "20260101T000000Z-abc", "20260101T000000Z"):
+        refused = said(capsys, "undo", stamp, code=2)
+        assert refused.startswith(f"error: no such run: {stamp}\n")
+        assert "hint: `firnline runs` shows them" in refused
+
+
+def test_a_table_without_runs_has_none_to_undo(lake: Lake, capsys: Capture) -> None:
+    assert said(capsys, "undo", "lake.ns.events", code=2) == "error: lake.ns.events has no run to undo\n"
 
 
 def test_a_stamp_that_several_runs_have_is_refused(
