@@ -58,6 +58,8 @@ class Patient:
     table: Callable[[], tuple[TableContext, Probe]] | None
     only: str | None = None
     """The one catalog to look at; None for all."""
+    spark: Callable[[], str | None] = lambda: None
+    """Returns the server of Spark Connect that answered, None where none is meant; raises where it does not answer."""
 
 
 def diagnose(patient: Patient, veil: Veil) -> Diagnosis:
@@ -66,6 +68,7 @@ def diagnose(patient: Patient, veil: Veil) -> Diagnosis:
         "versions": versions,
         "configuration": lambda: _configuration(patient),
         "engine": lambda: [Finding(Severity.OK, "engine", patient.engine)],
+        "spark": lambda: _spark(patient),
         "cache": lambda: _cache(patient.cache()),
         "catalogs": lambda: _catalogs(patient),
         "table": lambda: _table(patient),
@@ -92,6 +95,12 @@ def _configuration(patient: Patient) -> Iterator[Finding]:
     yield Finding(Severity.OK, "configuration", where)
     for place, said in config.stores.items():
         yield Finding(Severity.OK, "limits", f"{place} {limits_in_words(said)}")
+
+
+def _spark(patient: Patient) -> Iterator[Finding]:
+    server = patient.spark()
+    if server is not None:
+        yield Finding(Severity.OK, "spark", f"{server} answers")
 
 
 def _cache(cache: CacheFacts) -> Iterator[Finding]:
