@@ -132,3 +132,19 @@ def test_a_reader_that_went_away_gets_no_traceback(tmp_path: Path, arguments: li
     os.close(writer)
     assert "Traceback" not in said.read_text()
     assert ended.returncode in (0, 1, 2)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+@pytest.mark.parametrize(
+    ("stdout", "told"), [(">/dev/full", "No space left on device"), (">&-", "stdout is closed")], ids=str
+)
+@pytest.mark.parametrize("arguments", ["tables", "tables --json", "--version"])
+def test_an_answer_that_cannot_be_written_is_one_error(tmp_path: Path, stdout: str, told: str, arguments: str) -> None:
+    firnline = Path(sys.executable).with_name("firnline")
+    command = ["sh", "-c", f"exec {firnline} {arguments} {stdout}"]
+    environment = {**os.environ, "PYICEBERG_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path, check=False)
+    assert ended.returncode == 1
+    assert told in ended.stderr
+    assert len(ended.stderr.split("\n\n")[0].splitlines()) == 1
+    assert "Traceback" not in ended.stderr

@@ -87,3 +87,8 @@ def test_where_no_catalog_is_configured_all_of_them_are_refused(lake: Lake, caps
         refused = said(capsys, command, "--all", *(["--yes"] if command == "expire" else []), code=2)
         assert refused.startswith("error: no catalog is configured\n")
         assert "hint: catalogs come from PyIceberg's configuration" in refused
+
+
+def test_where_nothing_was_committed_nothing_is_said_of_runs(lake: Lake, capsys: Capture) -> None:
+    assert "hint: `firnline runs`" in said(capsys, "expire", "lake.ns.*", "--retain-last", "2", "--yes")
+    assert "hint:" not in said(capsys, "expire", "lake.ns.*", "--retain-last", "100", "--yes")

@@ -17,7 +17,7 @@ from firnline.cli.terminal import completing, helping
 from firnline.cli.terminal.gathering import Listed, gathered
 from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, is_verbose, settle_manner
 from firnline.cli.terminal.opening import left_undone
-from firnline.cli.terminal.output import Output, output_for
+from firnline.cli.terminal.output import Output, output_for, written
 from firnline.cli.terminal.process import leave_whole, leaving, listen_again, settle_in
 from firnline.cli.terminal.progress import clean_line
 from firnline.errors import FirnlineError, Interrupted, StoreError, UsageError
@@ -93,7 +93,8 @@ def version(
     LOG.set(log)
     log_form()
     if show:
-        print(__version__)
+        with written():
+            print(__version__)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -101,6 +102,9 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None:
         leave_whole()  # a caller with arguments of its own has a process of its own, and goes on
     given = sys.argv[1:] if arguments is None else arguments
+    if sys.stdout is None:  # Python has none where the shell closed it (`>&-`); the next open file would get its number
+        print("error: stdout is closed, so nobody would read the answer", file=sys.stderr)
+        sys.exit(leaving(1))
     listen_again()
     settle_in()
     if isinstance(sys.stdout, TextIOWrapper):
@@ -137,7 +141,8 @@ def _run(arguments: list[str]) -> int:
     SPARK_IS_HEARD.set(is_verbose)
     try:
         code = int(app(arguments, prog_name="firnline", standalone_mode=False) or 0)
-        sys.stdout.flush()  # a reader that went away shows here, not while Python shuts down
+        with written():
+            sys.stdout.flush()  # a reader that went away shows here, not while Python shuts down
         return _interrupted("--json" in arguments) if code == Interrupted.exit_code else code
     except FirnlineError as problem:
         output_for("--json" in arguments).fail(_fitting(problem))

@@ -78,8 +78,15 @@ def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
     yield from what_failed("not carried out: {}; not counted above", sums["failed"], sums["unread_catalogs"])
     deleted = sums["deleted"]
     yield Line(f"deleted now: {counted(deleted['files'], 'file')}, {size(deleted['bytes'])}")
-    yield Hint("`firnline runs` shows each run; `firnline undo RUN` brings one back as long as it can be undone")
-    yield Hint("`firnline purge` deletes the files of all of them, once grace is over")
+    if any(map(_goes_on, answers)):
+        yield Hint("`firnline runs` shows each run; `firnline undo RUN` brings one back as long as it can be undone")
+        yield Hint("`firnline purge` deletes the files of all of them, once grace is over")
+
+
+def _goes_on(each: AnyCarried) -> bool:
+    """Tells whether there is a run of the table, which was not called off."""
+    status = None if each.value is None else each.value.status
+    return status is not None and status.state is not RunState.CANCELLED
 
 
 def _carried_row(each: AnyCarried) -> tuple[str, ...]:
