@@ -1,5 +1,6 @@
-"""What a fresh install must do, run by its own Python: plan, expire, undo and purge a table in a folder, and say what
-is missing where an extra is. `--all` where all extras are installed; else none of them may be needed, nor be there.
+"""What a fresh install must do, run by its own Python: plan, expire, undo and purge a table in a folder, find itself
+well, and say what is missing where an extra is. `--all` where all extras are installed; else none of them may be
+needed, nor be there.
 
 smoke.py FIRNLINE [--all]
 """
@@ -60,6 +61,7 @@ def smoke(firnline: str, *, has_all: bool) -> None:
         ran(firnline, "expire", table, *keep, "--yes", "--grace", "0s")
         rows = catalog.load_table("sales.orders").scan().to_arrow()["x"].to_pylist()
         assert sorted(rows) == list(range(ROWS))
+        assert said(firnline, "doctor")["well"], "the doctor found a problem"
         if not has_all:
             refused = ran(firnline, "sql", "SELECT 1", code=2).stderr
             assert "pip install 'firnline[spark]'" in refused, refused

@@ -117,7 +117,10 @@ def _read(path: Path) -> Section:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise PolicyError(f"there is no {path}", hint="name a file with --config") from None
-    except (OSError, UnicodeDecodeError) as problem:
-        said = getattr(problem, "strerror", None) or problem
+    except UnicodeDecodeError as problem:
+        line = problem.object.count(b"\n", 0, problem.start) + 1
+        raise PolicyError(f"{path}:{line} is not UTF-8", hint="save the file as UTF-8") from problem
+    except OSError as problem:
+        said = problem.strerror or problem
         raise PolicyError(f"cannot read {path}: {said}", hint="name a file with --config") from problem
     return parse_policy(text, str(path))

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from firnline import answering
+from firnline.cli.main import run
 from firnline.errors import Unreachable
 
 FIRNLINE = str(Path(sys.executable).with_name("firnline"))
@@ -67,6 +68,24 @@ def test_silence_is_found_and_remembered_for_a_while(
     with pytest.raises(Unreachable):
         answering.refuse_silent(f"{scheme}://{frozen}", "the server")
     assert time.monotonic() - began < 0.3
+
+
+def test_a_doctor_waits_no_longer_and_says_so(
+    frozen: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(answering, "ANSWERS_WITHIN_S", 0.4)
+    monkeypatch.setattr(answering, "_IS_TOLD_AFTER_S", 0.1)
+    (tmp_path / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": {"lake": settings_of("s3", frozen)}}))
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert run(["doctor", "lake"]) == 1
+    assert f"waiting for the store at http://{frozen}, which has not answered yet" in caplog.text
+    said = capsys.readouterr().out
+    assert f"store of lake  the store at http://{frozen} does not answer within 0.4 s" in said
 
 
 @pytest.mark.parametrize(

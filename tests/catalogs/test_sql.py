@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import shlex
 import shutil
 import sqlite3
 from pathlib import Path
@@ -18,6 +19,7 @@ from sqlalchemy.exc import OperationalError
 from firnline.catalogs.commits import SqlCommits
 from firnline.catalogs.connections import Connections
 from firnline.catalogs.sql import SqlCatalog
+from firnline.catalogs.troubles import no_such_table
 from firnline.errors import AlreadyExists, NoSuchTable, StoreError, UnreadableMetadata, UsageError
 from firnline.ports.catalogs import Catalog, Commit, SwapOutcome, TableName, Version
 from firnline.stores.objects import ObjectStores
@@ -112,6 +114,15 @@ def test_near_names_are_suggested_same_namespace_first(uri: str, wanted: str, hi
     with pytest.raises(NoSuchTable) as missing:
         SqlCatalog("lake", uri).locate(TableName(catalog, tuple(namespace.split(".")), name))
     assert hint in missing.value.hint
+
+
+def test_only_near_names_are_suggested_as_a_shell_takes_them() -> None:
+    known = [TableName("production", ("sales",), "orders"), TableName("production", ("odd names",), "it's a.b")]
+    far = no_such_table(TableName("production", ("nosuch",), "table"), known)
+    assert far.hint == "`firnline tables` lists what there is"
+    near = no_such_table(TableName("production", ("odd names",), "its a.b"), known)
+    (word,) = shlex.split(near.hint.removeprefix("did you mean ").removesuffix("?"))
+    assert word == str(known[1])
 
 
 def test_rows_of_other_catalogs_are_not_seen(uri: str) -> None:

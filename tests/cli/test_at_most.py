@@ -113,7 +113,9 @@ def test_a_bound_is_of_one_table(neglected: SmallTable, capsys: Capture, argumen
 
 
 def test_a_bound_that_is_no_share_is_refused_by_its_own_name(neglected: SmallTable, capsys: Capture) -> None:
-    assert "--at-most" in said(capsys, "plan", TABLE, "--at-most", "half", code=2)
+    for share in ("half", "50"):
+        assert "--at-most" in said(capsys, "plan", TABLE, "--at-most", share, code=2)
+        assert "hint: --at-most takes a share such as 50%\n" in said(capsys, "plan", TABLE, "--at-most", share, code=2)
 
 
 @given(costs=st.lists(st.integers(0, 50), min_size=1, max_size=300), bound=st.floats(0.01, 1.0))

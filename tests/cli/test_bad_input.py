@@ -98,6 +98,10 @@ def _no_catalogs(lake: Lake) -> None:
     (lake.folder / ".pyiceberg.yaml").unlink()
 
 
+def _latin(lake: Lake) -> None:
+    (lake.folder / "firnline.yaml").write_bytes("keep: {last: 3}\n# größer\n".encode("latin-1"))
+
+
 def _pyiceberg(text: str) -> Callable[[Lake], None]:
     def prepare(lake: Lake) -> None:
         (lake.folder / ".pyiceberg.yaml").write_text(text)
@@ -216,7 +220,7 @@ CASES = {
     "not YAML": Case(*POLICY, ("firnline.yaml:2", "not YAML"), "", PLAN, _policy("keep: [\n")),
     "no such config": Case(*POLICY, ("none.yaml",), "--config", (*PLAN, "--config", "none.yaml")),
     "a folder as config": Case(*POLICY, ("ns",), "--config", (*PLAN, "--config", "ns")),
-    "no such policy": Case(*POLICY, ("none.yaml",), "--config", (*PLAN, "--policy", "none.yaml")),
+    "no such policy": Case(*POLICY, ("none.yaml",), "--policy", (*PLAN, "--policy", "none.yaml")),
     "an instant without a zone": Case(
         *TIMESTAMP, ("zone", "2026-01-05T00:00:00"), "Z", (*PLAN, "--older-than", "2026-01-05T00:00:00")
     ),
@@ -243,6 +247,10 @@ CASES = {
     "unknown option": Case(*USAGE, ("--olderthan",), "--help", (*PLAN, "--olderthan", "1")),
     "unknown command": Case(*USAGE, ("plam",), "--help", ("plam", "lake.ns.events")),
     "no table": Case(*USAGE, ("TABLE",), "--help", ("plan",)),
+    "no policy file": Case(
+        *POLICY, ("nosuch.yaml",), "--policy", ("plan", "lake.ns.events", "--policy", "nosuch.yaml")
+    ),
+    "no text of ours": Case(*POLICY, ("firnline.yaml:2 is not UTF-8",), "save the file as UTF-8", PLAN, _latin),
     "unknown snapshot": Case(*USAGE, ("'12'", "lake.ns.events"), "--list", ("why", "lake.ns.events", "12")),
     "unknown ref": Case(*USAGE, ("'releas'",), "--list", ("why", "lake.ns.events", "releas")),
 }

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,10 @@ import pytest
 from firnline.caches.opening import OpenedCache
 from firnline.catalogs.config import CatalogSettings
 from firnline.cli.main import run
+from firnline.extras import EXTRAS
 from firnline.foreign import HIDDEN, Veil, secrets_in
 from firnline.ops.looking.doctor import Patient, diagnose
-from firnline.ops.looking.findings import Finding, Severity, java, veiled
+from firnline.ops.looking.findings import USED_BY, Finding, Severity, java, veiled
 from firnline.stores.objects import ObjectStores
 from firnline.stores.probe import StoreProbe
 from firnline.testing.manifests import AvroLayout
@@ -158,6 +160,24 @@ def test_without_java_only_spark_is_missing(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     assert java().level is Severity.WARNING
+
+
+def test_each_extra_that_is_missing_is_told_with_who_needs_it(
+    lake: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert USED_BY.keys() == EXTRAS.keys()
+    nowhere = {name for names in EXTRAS.values() for name in names}
+    version = metadata.version
+
+    def bare(name: str) -> str:
+        if name in nowhere:
+            raise metadata.PackageNotFoundError
+        return version(name)
+
+    monkeypatch.setattr(metadata, "version", bare)
+    assert run(["doctor"]) == 0
+    said = capsys.readouterr().out
+    assert [f"without what {who} needs" in said for who in USED_BY.values()] == [True] * len(EXTRAS)
 
 
 def test_a_doctor_starts_no_spark(lake: Any) -> None:

@@ -116,6 +116,26 @@ def test_a_date_is_its_beginning_in_utc(lake: Lake, capsys: Capture) -> None:
     assert again.startswith("held, until 2027-01-02 00:00 UTC: ")
 
 
+def test_a_hold_lasts_for_an_age_from_now_and_none_ends_before_it_began(lake: Lake, capsys: Capture) -> None:
+    before = now_ms()
+    held = facts(capsys, "hold", "add", "lake.ns.events", "case-7", "--until", "30d")
+    assert before <= parse_instant(held["until"]) - 30 * DAY_MS <= now_ms()
+    refused = said(capsys, "hold", "add", "lake.ns.events", "case-8", "--until", "2025-01-01", code=2)
+    assert refused.startswith("error: --until 2025-01-01 has passed\n")
+    assert [each["name"] for each in facts(capsys, "hold", "list", "lake.ns.events")["holds"]] == ["case-7"]
+
+
+def test_a_refusal_names_every_hold_on_the_table_and_how_each_ends(lake: Lake, capsys: Capture) -> None:
+    table = "lake.ns.events"
+    facts(capsys, "hold", "add", table, "legal", "--who", "ann", "--why", "case 12", "--until", "2100-01-01")
+    alone = said(capsys, *PLAN, code=14)
+    assert f'error: {table} is held as a whole: legal (ann, "case 12", until 2100-01-02 00:00 UTC)\n' in alone
+    facts(capsys, "hold", "add", table, "move", "--who", "bob")
+    both = said(capsys, *PLAN, code=14)
+    assert "until 2100-01-02 00:00 UTC), move (bob, until it is released)\n" in both
+    assert f"`firnline hold release {table} legal`, `firnline hold release {table} move` end the holds" in both
+
+
 def test_a_run_remembers_the_instant_and_not_the_age(lake: Lake, capsys: Capture) -> None:
     run_id = facts(capsys, *PLAN, "--older-than", "7d", "--save")["run"]
     record = next(lake.folder.rglob(f"runs/{run_id.partition('@')[2]}/plan.json"))
@@ -170,7 +190,9 @@ def test_undo_of_a_table_leaves_a_plan_that_was_only_saved(lake: Lake, capsys: C
 def test_a_run_that_was_undone_says_so_and_when(lake: Lake, capsys: Capture) -> None:
     named = facts(capsys, *EXPIRE)["run"]
     facts(capsys, "undo", named)
-    assert f"{named} was already undone, at 20" in said(capsys, "undo", named, code=14)
+    refused = said(capsys, "undo", named, code=14)
+    assert f"{named} was already undone, at 20" in refused
+    assert "hint:" not in refused
 
 
 def test_a_purged_run_says_that_it_is_too_late(lake: Lake, capsys: Capture) -> None:
@@ -186,7 +208,14 @@ def test_the_stamp_alone_names_a_run(lake: Lake, capsys: Capture, command: tuple
 
 
 def test_a_stamp_that_no_run_has_is_refused(lake: Lake, capsys: Capture) -> None:
-    assert "no table of the configured catalogs has a run" in said(capsys, "undo", "20260101T000000Z-abcdef", code=2)
+    for stamp in ("20260101T000000Z-abcdef", "20260101T000000Z-abc", "20260101T000000Z"):
+        refused = said(capsys, "undo", stamp, code=2)
+        assert refused.startswith(f"error: no such run: {stamp}\n")
+        assert "hint: `firnline runs` shows them" in refused
+
+
+def test_a_table_without_runs_has_none_to_undo(lake: Lake, capsys: Capture) -> None:
+    assert said(capsys, "undo", "lake.ns.events", code=2) == "error: lake.ns.events has no run to undo\n"
 
 
 def test_a_stamp_that_several_runs_have_is_refused(

@@ -85,26 +85,34 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it 
 sys.argv = ["/usr/bin/firnline", *sys.argv[1:]]
 class Hurry(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name == "typer":
+        if name == HURRIED_AT:
             os.kill(os.getpid(), signal.SIGINT)
 sys.meta_path.insert(0, Hurry())
+sys.modules.pop(HURRIED_AT, None)  # it may have been loaded as Python itself started
 from firnline.cli import main
 main()
 """
 
 
-def test_ctrl_c_while_its_parts_are_loaded_ends_it_without_a_word() -> None:
-    ended = ran(HURRIED, "--version")
+def hurried(first: str) -> str:
+    """Returns a command that is stopped in the moment in which a part of it is looked for."""
+    return HURRIED.replace("HURRIED_AT", repr(first))
+
+
+@pytest.mark.parametrize("first", ["typer", "firnline.cli", "firnline.arrival", "pathlib"])
+def test_ctrl_c_while_its_parts_are_loaded_ends_it_without_a_word(first: str) -> None:
+    """From the first of them on: the package's own imports are as good a moment as any other."""
+    ended = ran(hurried(first), "--version")
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
 
 
 def test_where_ctrl_c_is_ignored_it_stays_ignored() -> None:
-    ended = ran(HURRIED.replace("signal.default_int_handler)", "signal.SIG_IGN)"), "--version")
+    ended = ran(hurried("typer").replace("signal.default_int_handler)", "signal.SIG_IGN)"), "--version")
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_ctrl_c_is_heard_again_once_a_command_runs() -> None:
-    ended = ran(HURRIED.replace('"typer"', '"firnline.lake"'), "tables")
+    ended = ran(hurried("firnline.lake"), "tables")
     assert (ended.returncode, ended.stderr.strip()) == (130, "interrupted")
 
 
@@ -125,3 +133,19 @@ def test_a_reader_that_went_away_gets_no_traceback(tmp_path: Path, arguments: li
     os.close(writer)
     assert "Traceback" not in said.read_text()
     assert ended.returncode in (0, 1, 2)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
+@pytest.mark.parametrize(
+    ("stdout", "told"), [(">/dev/full", "No space left on device"), (">&-", "stdout is closed")], ids=str
+)
+@pytest.mark.parametrize("arguments", ["tables", "tables --json", "--version"])
+def test_an_answer_that_cannot_be_written_is_one_error(tmp_path: Path, stdout: str, told: str, arguments: str) -> None:
+    firnline = Path(sys.executable).with_name("firnline")
+    command = ["sh", "-c", f"exec {firnline} {arguments} {stdout}"]
+    environment = {**os.environ, "PYICEBERG_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    ended = subprocess.run(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=tmp_path, check=False)
+    assert ended.returncode == 1
+    assert told in ended.stderr
+    assert len(ended.stderr.split("\n\n")[0].splitlines()) == 1
+    assert "Traceback" not in ended.stderr

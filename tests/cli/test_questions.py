@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import firnline
 from firnline.cli.main import run
 from firnline.cli.terminal.asking import question_of
-from firnline.errors import Interrupted, UsageError
+from firnline.errors import Interrupted, Unreachable, UsageError
 from firnline.lake import Lake as OpenedLake
 from firnline.model.files import FileKind, Tally, Totals
 from firnline.model.times import HOUR_MS
@@ -75,3 +76,33 @@ def test_a_plan_that_was_stopped_has_nothing_to_be_resumed(
     said = capsys.readouterr().err
     assert "a job on Spark was stopped" in said
     assert "resume" not in said
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_store_that_is_away_leads_to_resume_only_where_a_run_was_begun(
+    lake: Lake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, begun: bool
+) -> None:
+    def away(opened: OpenedLake, *_: object, **__: object) -> None:
+        opened.places.has_begun = begun
+        raise Unreachable("the store is away", hint="check it")
+
+    monkeypatch.setattr(OpenedLake, "expire", away)
+    assert run(["expire", EVENTS, "--yes"]) == 1
+    hints = capsys.readouterr().err.splitlines()[1:]
+    goes_on = "; `firnline resume` goes on with what was begun" if begun else ""
+    assert hints[-1] == f"hint: check it{goes_on}"
+
+
+@pytest.mark.parametrize("key", [KeyboardInterrupt, EOFError], ids=["Ctrl-C", "Ctrl-D"])
+def test_who_leaves_a_question_reads_what_became_of_it_on_a_line_of_its_own(
+    lake: Lake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, key: type[BaseException]
+) -> None:
+    def left(prompt: str) -> str:
+        sys.stderr.write(prompt)
+        raise key
+
+    monkeypatch.setattr("typer._click.termui.visible_prompt_func", left)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    assert run(["expire", EVENTS, "--retain-last", "1"]) == 130
+    question, *after = capsys.readouterr().err.partition("[y/N]: ")[1:]
+    assert (question, after) == ("[y/N]: ", ["\nnothing was changed\n"])

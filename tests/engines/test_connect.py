@@ -8,9 +8,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
+from firnline.cli.main import run
 from firnline.spark import session as reaching
 
 ASK = """
@@ -63,6 +65,36 @@ def test_what_does_not_answer_is_not_waited_for(
     port = request.getfixturevalue(kind)
     with pytest.raises(reaching.UsageError, match=f"answers at 127.0.0.1:{port}"):
         reaching.refuse_unreachable(f"sc://127.0.0.1:{port}")
+
+
+def test_who_waits_is_told_for_what(
+    silent: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(reaching, "ANSWERS_WITHIN_S", 0.3)
+    monkeypatch.setattr(reaching, "IS_TOLD_AFTER_S", 0.1)
+    with pytest.raises(reaching.UsageError):
+        reaching.refuse_unreachable(f"sc://127.0.0.1:{silent}/;token=hush")
+    assert caplog.messages == [f"waiting for Spark Connect at 127.0.0.1:{silent}, which has not answered yet"]
+
+
+@pytest.mark.parametrize(("engine", "told"), [("auto", True), ("local", False)])
+def test_a_doctor_tells_a_server_that_does_not_answer(
+    silent: int,
+    engine: str,
+    told: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(reaching, "ANSWERS_WITHIN_S", 0.2)
+    monkeypatch.setenv("SPARK_REMOTE", f"sc://127.0.0.1:{silent}/;token=hush")
+    for name in ("PYICEBERG_HOME", "HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert run(["doctor", "--engine", engine]) == int(told)
+    said = capsys.readouterr().out
+    assert (f"no Spark Connect server answers at 127.0.0.1:{silent}" in said) is told
+    assert "hush" not in said
 
 
 def test_a_token_is_not_shown(closed: int, monkeypatch: pytest.MonkeyPatch) -> None:

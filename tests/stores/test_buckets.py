@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import socket
 from uuid import uuid4
 
 import obstore
 import pytest
 
-from firnline.errors import StoreError
+from firnline.errors import StoreError, Unreachable
 from firnline.ports.delete import Doomed, Fate
 from firnline.ports.stores import ReadWrite
 from firnline.stores.buckets import Buckets, memory
@@ -92,3 +93,16 @@ def test_settings_travel_and_open_connections_do_not() -> None:
     there = pickle.loads(pickle.dumps(buckets)).opened(object_key("s3://mine/x"))
     assert there is not here
     assert there.config["region"] == "eu-north-1"
+
+
+def test_a_server_that_refuses_connections_is_named_in_plain_words() -> None:
+    with socket.socket() as taken:  # bound, so that nobody else has the port, and not listening
+        taken.bind(("127.0.0.1", 0))
+        endpoint = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        settings = {"s3.access-key-id": "a", "s3.secret-access-key": "b", "s3.region": "us-east-1"}
+        store = ObjectStores({**settings, "s3.endpoint": endpoint})
+        for ask in (lambda: store.get("s3://bucket/key"), lambda: list(store.list("s3://bucket/folder"))):
+            with pytest.raises(Unreachable) as refused:
+                ask()
+            assert str(refused.value) == f"the store at {endpoint} does not answer: nobody accepts connections there"
+            assert refused.value.hint == "check the endpoint and the network; then try again"

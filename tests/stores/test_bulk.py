@@ -197,7 +197,9 @@ class TestErrors:
 
     def test_nobody_there(self, moto_server: Server) -> None:
         settings = {**moto_server.settings, "s3.endpoint": "http://127.0.0.1:9"}
-        with pytest.raises(Unreachable, match="s3://mine/x"):
+        with pytest.raises(
+            Unreachable, match=r"http://127\.0\.0\.1:9 does not answer: nobody accepts connections there"
+        ):
             ObjectStores(settings).get("s3://mine/x")
         said = ObjectDelete(settings, patience=QUICK).delete([Doomed("s3://mine/x")])[0]
         assert said.fate is Fate.FAILED

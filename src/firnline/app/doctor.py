@@ -8,6 +8,7 @@ from functools import partial
 
 from firnline.app.places import Places
 from firnline.errors import FirnlineError, UsageError
+from firnline.extras import has
 from firnline.foreign import Veil, secrets_in
 from firnline.model.names import is_location, parts_of
 from firnline.ops.looking.doctor import CatalogFacts, Patient, diagnose
@@ -33,6 +34,7 @@ def examine(places: Places, config: str | None, what: str | None) -> Diagnosis:
         probe=_probe,
         table=None if what is None or only else partial(_table, places, what),
         only=only or (_catalog_of(places, what) if what else None),
+        spark=partial(_spark_connect, places.engines.named),
     )
     return diagnose(patient, Veil(_secrets(places)))
 
@@ -50,9 +52,24 @@ def _catalog_of(places: Places, table: str) -> str | None:
     return first if first in _names(places) else None
 
 
+def _spark_connect(engine: str) -> str | None:
+    """Returns the server that SPARK_REMOTE names, without what may be secret of its address; None where it names none,
+    or nothing is to be walked on Spark. Raises UsageError where it does not answer.
+    """
+    remote = os.environ.get("SPARK_REMOTE", "")
+    if engine == "local" or not remote.startswith("sc://") or not has("spark"):
+        return None
+    from firnline.spark.session import refuse_unreachable
+
+    refuse_unreachable(remote)
+    return f"Spark Connect at {remote.partition(';')[0].removeprefix('sc://').rstrip('/')}"
+
+
 def _store(facts: CatalogFacts) -> List:
+    from firnline.app.stores import refuse_silent_store
     from firnline.stores.objects import ObjectStores
 
+    refuse_silent_store(facts.properties)
     return ObjectStores(facts.properties)
 
 

@@ -75,7 +75,7 @@ def chosen_tables(places: Places, named: Sequence[Table] | None) -> tuple[list[T
     """Returns the tables that are named, or of every catalog if None; and why a catalog of these cannot be read."""
     catalogs = places.catalogs
     chosen, unread = catalogs.readable() if named is None else catalogs.chosen(named)
-    return list(chosen), [TableAnswer(name, problem=problem) for name, problem in unread.items()]
+    return list(chosen), [TableAnswer(name, problem=each, of_catalog=True) for name, each in unread.items()]
 
 
 def unless_stopped(answers: Iterator[TableAnswer[Found]]) -> Iterator[TableAnswer[Found]]:

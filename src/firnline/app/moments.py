@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from firnline.app.places import now_ms
 from firnline.errors import BadTimestamp, PolicyError, UsageError
 from firnline.model.times import (
+    LAST_MS,
     SECOND_MS,
     format_duration,
     is_duration,
@@ -58,9 +59,19 @@ def instant(moment: Moment | None) -> int | None:
     raise BadTimestamp(f"not an instant: {moment!r:.64}", hint=_INSTANT_HINT)
 
 
-def last_instant(moment: Moment | None) -> int | None:
-    """Returns the same for what lasts until then; of a date as text the end of that day in UTC."""
-    return parse_last_moment(moment) if isinstance(moment, str) else instant(moment)
+def end_ms(until: Cutoff | None, now: int) -> int | None:
+    """Returns the last instant of what lasts until then: of a date as text the end of that day in UTC, of an age the
+    instant so long after `now`. Raises UsageError for one that has passed: nothing would last.
+    """
+    age = cutoff_age_ms(until)
+    if age is not None:
+        return min(LAST_MS, now + age)
+    if until is None or isinstance(until, timedelta):
+        return None
+    end = parse_last_moment(until) if isinstance(until, str) else instant(until)
+    if end is not None and end < now:
+        raise UsageError(f"--until {until} has passed", hint="name a later day or instant, or an age from now (30d)")
+    return end
 
 
 def cutoff_ms(older_than: Cutoff | None, now: Moment | None = None) -> int | None:

@@ -11,7 +11,7 @@ from firnline.app.many import AT_ONCE, on_tables
 from firnline.app.places import Places
 from firnline.errors import UsageError
 from firnline.journal.events import RunState
-from firnline.journal.layout import RunId, is_stamp, names_run
+from firnline.journal.layout import RunId, looks_like_stamp, names_run
 from firnline.journal.runs import Run, in_commit_order
 from firnline.model.files import FileKind, Tally, Totals
 from firnline.model.times import MINUTE_MS, tell_due, tell_instant
@@ -35,7 +35,7 @@ def run_meant(places: Places, text: str) -> RunId:
     """Returns the run that a text names; of a bare stamp the one run that has it, of whatever table. Raises UsageError
     where there is none, or where several tables have it.
     """
-    return _stamped(places, text) if is_stamp(text) else RunId.parse(text)
+    return _stamped(places, text) if looks_like_stamp(text) else RunId.parse(text)
 
 
 def _stamped(places: Places, stamp: str) -> RunId:
@@ -49,10 +49,8 @@ def _stamped(places: Places, stamp: str) -> RunId:
     if not found:
         unread = [each.table for each in answers if each.problem is not None]
         rest = f"; not looked at, since they cannot be read: {', '.join(unread)}" if unread else ""
-        raise UsageError(
-            f"no table of the configured catalogs has a run {stamp}{rest}",
-            hint="of a table by its location, write LOCATION@STAMP",
-        )
+        hint = "`firnline runs` shows them; of a table by its location, write LOCATION@STAMP"
+        raise UsageError(f"no such run: {stamp}{rest}", hint=hint)
     if len(found) > 1:
         raise UsageError(f"several tables have a run {stamp}", hint=f"name one: {', '.join(name for name, _ in found)}")
     return found[0][1]
@@ -68,6 +66,8 @@ def run_to_undo(places: Places, text: str) -> RunId:
     work = places.table_context(text)
     runs = work.runs(work.source.load())
     begun = _by_begin(runs)
+    if not runs:
+        raise UsageError(f"{text} has no run to undo")
     if not begun or begun[-1].is_finished or begun[-1].state is RunState.PURGING:
         raise UsageError(f"the last run of {text} cannot be undone", hint=_last_words(begun, runs))
     if begun[-1].kind != EXPIRY:

@@ -97,13 +97,8 @@ class Stores:
         from firnline.stores.objects import ObjectStores
 
         key = frozenset(settings.items())
-
-        from firnline.answering import refuse_silent
-
         if key not in self._reached:
-            endpoint = settings.get("s3.endpoint")
-            if endpoint and not settings.get("s3.proxy-uri"):
-                refuse_silent(endpoint, f"the store at {Veil().over(endpoint)}")
+            refuse_silent_store(settings)
             self._reached.setdefault(key, ObjectStores(settings))
         return self._reached[key]
 
@@ -288,3 +283,12 @@ def _inside(source: TableSource, state: State) -> Iterator[str]:
 
     names = () if isinstance(source, Prefix) else kit_named(state.format).folders
     return map(partial(join, state.location), names)
+
+
+def refuse_silent_store(settings: Mapping[str, str]) -> None:
+    """Raises Unreachable where the store that settings lead to accepts connections and then says nothing in time."""
+    from firnline.answering import refuse_silent
+
+    endpoint = settings.get("s3.endpoint")
+    if endpoint and not settings.get("s3.proxy-uri"):
+        refuse_silent(endpoint, f"the store at {Veil().over(endpoint)}")

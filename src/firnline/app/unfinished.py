@@ -172,7 +172,7 @@ class UnfinishedRuns:
             try:
                 tables += filter(self._is_unlisted, catalogs.tables(name))
             except FirnlineError as problem:
-                problems.append(TableAnswer(name, problem=problem))
+                problems.append(TableAnswer(name, problem=problem, of_catalog=True))
         return tables, problems
 
     def _is_unlisted(self, table: TableName) -> bool:

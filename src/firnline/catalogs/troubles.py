@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from shlex import quote
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
@@ -31,7 +32,7 @@ def no_such_table(wanted: TableName, known: Iterable[TableName]) -> NoSuchTable 
             hint="look at it with the engine that made it; drop it or register it again, if it is broken",
         )
     near = near_names(wanted, tables)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`firnline tables` lists what there is"
+    hint = f"did you mean {' or '.join(map(quote, near))}?" if near else "`firnline tables` lists what there is"
     return NoSuchTable(f"no table {wanted}", hint)
 
 
@@ -42,10 +43,16 @@ def near_names(wanted: TableName, known: Iterable[TableName]) -> list[str]:
     tables = list(known)
     same = {table.name: str(table) for table in tables if table.namespace == wanted.namespace}
     elsewhere = {str(table): table for table in tables if table.namespace != wanted.namespace}
+    inner = {_without_catalog(table): full for full, table in elsewhere.items()}  # all begin alike with the catalog
     found = [same[name] for name in get_close_matches(wanted.name, same, _SHOWN)]
     found += [full for full, table in elsewhere.items() if table.name == wanted.name]
-    found += [full for full in get_close_matches(str(wanted), elsewhere, _SHOWN) if full not in found]
+    near = (inner[each] for each in get_close_matches(_without_catalog(wanted), inner, _SHOWN))
+    found += [full for full in near if full not in found]
     return found[:_SHOWN]
+
+
+def _without_catalog(table: TableName) -> str:
+    return ".".join((*table.namespace, table.name))
 
 
 _TROUBLES: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (

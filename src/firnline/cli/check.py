@@ -9,9 +9,9 @@ import typer
 
 from firnline.app.many import AT_ONCE
 from firnline.cli.terminal import options
-from firnline.cli.terminal.opening import looking_lake
+from firnline.cli.terminal.opening import looking_lake, several_of
 from firnline.cli.terminal.output import exit_code_of, output_for
-from firnline.plans.answers import TableAnswer, facts_of
+from firnline.plans.answers import TableAnswer, counts_of, facts_of, what_failed
 from firnline.plans.pages import Block, Grid, Line, Page, counted, number, shortened, size
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def check(
     lake = looking_lake(config, engine, as_json, trust)
     one = options.the_one(tables, every)
     if one is None:
-        return _show_all(list(lake.several(None if every else tables, at_once=at_once).check()), as_json)
+        return _show_all(list(several_of(lake, None if every else tables, at_once).check()), as_json)
     checked = lake.check(one)
 
     from firnline.ops.looking.pages import check_page
@@ -71,8 +71,7 @@ def _show_all(answers: Sequence[TableAnswer[Checked]], as_json: bool) -> int:
 def _sums(answers: Sequence[TableAnswer[Checked]]) -> dict[str, int]:
     found = [each.value for each in answers if each.value is not None]
     return {
-        "tables": len(answers),
-        "failed": len(answers) - len(found),
+        **counts_of(answers),
         "unsound": sum(not each.sound for each in found),
         "files": sum(each.presence.looked_at for each in found),
         "bytes": sum(each.presence.bytes for each in found),
@@ -84,9 +83,12 @@ def _blocks_of_all(answers: Sequence[TableAnswer[Checked]]) -> Iterator[Block]:
     rows = [_row(each) for each in answers]
     rows.append((counted(sums["tables"], "table"), "", number(sums["files"]), size(sums["bytes"]), ""))
     yield Grid(tuple(rows), ("table", "snapshots", "files", "bytes", ""), right=frozenset({1, 2, 3}))
-    if sums["failed"]:
-        yield Line(f"not looked at: {counted(sums['failed'], 'table')}")
-    yield Line(f"not as they say: {counted(sums['unsound'], 'table')}" if sums["unsound"] else "every file is there")
+    yield from what_failed("not looked at: {}", sums["failed"], sums["unread_catalogs"])
+    if sums["unsound"]:
+        yield Line(f"not as they say: {counted(sums['unsound'], 'table')}")
+    elif sums["failed"] < sums["tables"]:
+        is_whole = not sums["failed"] and not sums["unread_catalogs"]
+        yield Line("every file is there" if is_whole else "of the tables that were looked at, every file is there")
 
 
 def _row(answer: TableAnswer[Checked]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from firnline.cli.plan import show_plans
 from firnline.cli.several import show_carried
 from firnline.cli.terminal import options
 from firnline.cli.terminal.asking import ask, confirming, question_of_several, refuse_mute
-from firnline.cli.terminal.opening import lake_of, looking_lake
+from firnline.cli.terminal.opening import lake_of, looking_lake, several_of
 from firnline.cli.terminal.output import output_for
 from firnline.cli.terminal.run_pages import show_runs
 from firnline.plans.answers import the_answer
@@ -81,7 +81,7 @@ def expire(
         return 0
     if not yes:
         refuse_mute(as_json)
-    several = lake.several(None if every else tables, at_once=at_once)
+    several = several_of(lake, None if every else tables, at_once)
     confirm = _confirming_all(one, yes, as_json)
     return show_carried(several.expire(confirm=confirm, orphans=orphans, break_lease=break_lease, **asked), as_json)
 

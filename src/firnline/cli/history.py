@@ -10,6 +10,7 @@ import typer
 from firnline.app.many import AT_ONCE
 from firnline.cli.several import show_timelines
 from firnline.cli.terminal import options
+from firnline.cli.terminal.opening import several_of
 from firnline.cli.terminal.output import output_for
 from firnline.cli.terminal.progress import progress_for
 from firnline.errors import UsageError
@@ -48,7 +49,8 @@ def history(
         if plot is not None:
             raise UsageError("--plot draws one table", hint="name that table alone")
         named = None if every else tables
-        return show_timelines(list(lake.several(named, at_once=at_once).history(since=begin, until=until)), as_json)
+        found = several_of(lake, named, at_once).history(since=begin, until=until)
+        return show_timelines(list(found), as_json)
     timeline, trouble = lake.history(one, since=begin, until=until, plot=plot)
     output.show(timeline_page(timeline), timeline.to_json())
     if trouble is not None:

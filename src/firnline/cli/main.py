@@ -17,12 +17,14 @@ from firnline.cli.terminal import completing, helping
 from firnline.cli.terminal.gathering import Listed, gathered
 from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, is_verbose, settle_manner
 from firnline.cli.terminal.opening import left_undone
-from firnline.cli.terminal.output import Output, output_for
+from firnline.cli.terminal.output import Output, output_for, written
 from firnline.cli.terminal.process import leave_whole, leaving, listen_again, settle_in
 from firnline.cli.terminal.progress import clean_line
-from firnline.errors import FirnlineError, Interrupted, UsageError
+from firnline.errors import FirnlineError, Interrupted, StoreError, UsageError
 from firnline.ports.progress import SPARK_IS_HEARD
 from firnline.settings import LOG, log_form, logs_json
+
+_GOES_ON = "`firnline resume` goes on with what was begun"
 
 COMMANDS = (
     Listed("tables", "firnline.cli.tables", "List the tables of every configured catalog."),
@@ -91,7 +93,8 @@ def version(
     LOG.set(log)
     log_form()
     if show:
-        print(__version__)
+        with written():
+            print(__version__)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -99,6 +102,9 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments is None:
         leave_whole()  # a caller with arguments of its own has a process of its own, and goes on
     given = sys.argv[1:] if arguments is None else arguments
+    if sys.stdout is None:  # Python has none where the shell closed it (`>&-`); the next open file would get its number
+        print("error: stdout is closed, so nobody would read the answer", file=sys.stderr)
+        sys.exit(leaving(1))
     listen_again()
     settle_in()
     if isinstance(sys.stdout, TextIOWrapper):
@@ -135,11 +141,11 @@ def _run(arguments: list[str]) -> int:
     SPARK_IS_HEARD.set(is_verbose)
     try:
         code = int(app(arguments, prog_name="firnline", standalone_mode=False) or 0)
-        sys.stdout.flush()  # a reader that went away shows here, not while Python shuts down
+        with written():
+            sys.stdout.flush()  # a reader that went away shows here, not while Python shuts down
         return _interrupted("--json" in arguments) if code == Interrupted.exit_code else code
     except FirnlineError as problem:
-        is_over = isinstance(problem, Interrupted) and not left_undone()
-        output_for("--json" in arguments).fail(Interrupted(problem.message) if is_over else problem)
+        output_for("--json" in arguments).fail(_fitting(problem))
         return problem.exit_code
     except typer.TyperException as problem:
         return _misused(problem, output_for("--json" in arguments))
@@ -147,6 +153,15 @@ def _run(arguments: list[str]) -> int:
         return _aborted(aborted, "--json" in arguments)
     except KeyboardInterrupt:
         return _interrupted("--json" in arguments)
+
+
+def _fitting(problem: FirnlineError) -> FirnlineError:
+    """Returns the error with a hint at `resume` only where this command has begun a run."""
+    if isinstance(problem, Interrupted) and not left_undone():
+        return Interrupted(problem.message)
+    if isinstance(problem, StoreError) and left_undone() and "firnline resume" not in problem.hint:
+        return type(problem)(problem.message, "; ".join(filter(None, [problem.hint, _GOES_ON])))
+    return problem
 
 
 def _aborted(aborted: typer.Abort, as_json: bool) -> int:
@@ -161,7 +176,7 @@ def _aborted(aborted: typer.Abort, as_json: bool) -> int:
 
 def _interrupted(as_json: bool) -> int:
     """Returns the exit code of a command that was stopped. Typer makes a plain number of Ctrl-C."""
-    hint = "`firnline resume` goes on with what was begun" if left_undone() else ""
+    hint = _GOES_ON if left_undone() else ""
     if as_json or logs_json():
         output_for(as_json).fail(Interrupted("interrupted", hint=hint))
     else:

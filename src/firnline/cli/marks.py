@@ -103,7 +103,11 @@ def hold_add(
     who: Annotated[str | None, typer.Option("--who", help="Default: you.")] = None,
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="T", help="A date (to its end in UTC), or an instant with its zone."),
+        typer.Option(
+            "--until",
+            metavar="T|AGE",
+            help="A date (to its end in UTC), an instant with its zone, or an age from now: 30d.",
+        ),
     ] = None,
     config: options.Config = None,
     as_json: options.Json = False,

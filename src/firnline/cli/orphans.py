@@ -13,7 +13,7 @@ from firnline.app.many import AT_ONCE
 from firnline.cli.several import show_carried
 from firnline.cli.terminal import completing, options
 from firnline.cli.terminal.asking import ask, question_of_search
-from firnline.cli.terminal.opening import lake_of
+from firnline.cli.terminal.opening import lake_of, several_of
 from firnline.cli.terminal.output import output_for
 from firnline.errors import UsageError
 from firnline.model.times import minute
@@ -118,7 +118,7 @@ def orphans(
         "include_outside": include_outside,
     }  # fmt: skip
     if one is None:
-        several = lake.several(None if every else tables, at_once=at_once)
+        several = several_of(lake, None if every else tables, at_once)
         return show_carried(
             several.orphans(confirm=lambda found: consent(_together(found), found, yes, as_json), **asked), as_json
         )

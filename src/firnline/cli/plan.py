@@ -11,7 +11,7 @@ import typer
 from firnline.app.many import AT_ONCE
 from firnline.cli.terminal import options
 from firnline.cli.terminal.manners import is_verbose
-from firnline.cli.terminal.opening import looking_lake
+from firnline.cli.terminal.opening import looking_lake, several_of
 from firnline.cli.terminal.output import exit_code_of, output_for
 from firnline.errors import UsageError
 from firnline.plans.answers import the_answer
@@ -89,7 +89,7 @@ def show_plans(
         view = lake.plan(one, files=files, **asked)
         output_for(as_json).show(explain(view.plan, everything), view.to_json())
         return 0
-    several = lake.several(tables, at_once=at_once).plan(orphans=orphans, **asked)
+    several = several_of(lake, tables, at_once).plan(orphans=orphans, **asked)
     if one is not None:
         shown = the_answer(several)
         output_for(as_json).show(explain(shown, everything), shown.to_json())

@@ -223,7 +223,8 @@ def _show_each(
         if each.problem is not None:
             output_for(as_json).fail(type(each.problem)(f"{each.table}: {each.problem.message}", each.problem.hint))
     carried = [status for each in listed for status in each.value or ()]
-    show_runs(filter(shown.has, carried), as_json, hint=hint, acted=acted)
+    is_whole = all(each.problem is None for each in listed)
+    show_runs(filter(shown.has, carried), as_json, hint=hint, acted=acted, is_whole=is_whole)
     return exit_code_of([*(each.problem for each in listed), *(each.refusal for each in carried)])
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from firnline.cli.terminal.output import exit_code_of, output_for
 from firnline.journal.events import RunState
 from firnline.model.files import Tally
-from firnline.plans.answers import TableAnswer, facts_of
+from firnline.plans.answers import TableAnswer, counts_of, facts_of, what_failed
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
 from firnline.plans.plan import tally_json
 
@@ -58,9 +58,10 @@ def _facts(each: AnyCarried) -> dict[str, Any]:
 
 def _sums(answers: Sequence[AnyCarried]) -> dict[str, Any]:
     fine = [each for each in answers if each.problem is None]
+    counts = counts_of(answers)
     return {
-        "tables": len(answers),
-        "failed": sum(each.problem is not None for each in answers),
+        **counts,
+        "failed": counts["tables"] - len(fine),
         "expired": sum(map(_expired, answers)),
         "victims": tally_json(sum(map(_victims, fine), Tally())),
         "deleted": tally_json(sum(map(_deleted, answers), Tally())),
@@ -74,12 +75,18 @@ def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
     last = (counted(sums["tables"], "table"), number(sums["expired"]), number(victims["files"]), size(victims["bytes"]))
     headings = ("table", "expired", "files", "bytes", "")
     yield Grid((*rows, (*last, "")), headings, right=frozenset({1, 2, 3}))
-    if sums["failed"]:
-        yield Line(f"not carried out: {counted(sums['failed'], 'table')}; not counted above")
+    yield from what_failed("not carried out: {}; not counted above", sums["failed"], sums["unread_catalogs"])
     deleted = sums["deleted"]
     yield Line(f"deleted now: {counted(deleted['files'], 'file')}, {size(deleted['bytes'])}")
-    yield Hint("`firnline runs` shows each run; `firnline undo RUN` brings one back as long as it can be undone")
-    yield Hint("`firnline purge` deletes the files of all of them, once grace is over")
+    if any(map(_goes_on, answers)):
+        yield Hint("`firnline runs` shows each run; `firnline undo RUN` brings one back as long as it can be undone")
+        yield Hint("`firnline purge` deletes the files of all of them, once grace is over")
+
+
+def _goes_on(each: AnyCarried) -> bool:
+    """Tells whether there is a run of the table, which was not called off."""
+    status = None if each.value is None else each.value.status
+    return status is not None and status.state is not RunState.CANCELLED
 
 
 def _carried_row(each: AnyCarried) -> tuple[str, ...]:
@@ -112,7 +119,7 @@ def _timeline_blocks(answers: Sequence[TableAnswer[Timeline]]) -> Iterator[Block
     live, gone = sum(each.live for each in found), sum(each.expired for each in found)
     purged = size(sum(_purged(each) for each in found))
     rows = [_timeline_row(each) for each in answers]
-    last = (counted(len(answers), "table"), number(live), number(gone), "", "", purged, "")
+    last = (counted(counts_of(answers)["tables"], "table"), number(live), number(gone), "", "", purged, "")
     yield Grid((*rows, last), headings, right=frozenset({1, 2, 5}))
     yield Hint("`firnline history TABLE` shows one of them day by day")
 

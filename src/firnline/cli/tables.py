@@ -8,14 +8,13 @@ import typer
 
 from firnline.cli.terminal import options
 from firnline.cli.terminal.output import Output, exit_code_of, output_for
-from firnline.plans.pages import Block, Grid, Hint, Line, Page
+from firnline.plans.pages import Grid, Hint, Line, Page
 
 if TYPE_CHECKING:
     from firnline.lake import Lake
     from firnline.ports.catalogs import TableName
 
 _PLAN = "`firnline plan TABLE` shows what a run would free"
-_CONFIGURE = "catalogs come from PyIceberg's configuration: .pyiceberg.yaml or PYICEBERG_CATALOG__NAME__URI"
 
 
 def register(app: typer.Typer) -> None:
@@ -36,7 +35,8 @@ def tables(
     lake, output = open_lake(config), output_for(as_json)
     names, code = every_table(lake, output) if catalog is None else (lake.tables(catalog), 0)
     shown = [str(name) for name in names]
-    output.show(_page(shown), {"tables": shown})
+    page = _page(shown) if shown else _empty(list(lake.catalogs) if catalog is None else [catalog], is_whole=not code)
+    output.show(page, {"tables": shown})
     return code
 
 
@@ -52,5 +52,14 @@ def every_table(lake: Lake, output: Output) -> tuple[list[TableName], int]:
 
 
 def _page(names: list[str]) -> Page:
-    blocks: list[Block] = [Grid(tuple((name,) for name in names))] if names else [Line("no tables")]
-    return Page((*blocks, Hint(_PLAN if names else _CONFIGURE)))
+    return Page((Grid(tuple((name,) for name in names)), Hint(_PLAN)))
+
+
+def _empty(catalogs: list[str], *, is_whole: bool) -> Page:
+    """Returns that there is no table, and where that is known: nobody can say it of a catalog that cannot be read."""
+    from firnline.ports.catalogs import HOW_TO_CONFIGURE
+
+    if not catalogs:
+        return Page((Line("no tables: no catalog is configured"), Hint(HOW_TO_CONFIGURE)))
+    where = f"{'catalog' if len(catalogs) == 1 else 'catalogs'} {', '.join(catalogs)}"
+    return Page((Line(f"no tables in {where}" if is_whole else "no tables in what could be read"),))

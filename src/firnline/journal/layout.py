@@ -35,12 +35,19 @@ def names_run(text: str) -> bool:
     """Tells whether a text names a run rather than a table: paths and quoted names may hold an `@` too."""
     if is_location(text):
         return _STAMPED.search(text) is not None
-    return is_stamp(text) or "@" in without_quoted(text)
+    return looks_like_stamp(text) or "@" in without_quoted(text)
 
 
 def is_stamp(text: str) -> bool:
     """Tells whether a text is the part of a run's name that follows the table."""
     return re.fullmatch(_STAMP, text) is not None
+
+
+def looks_like_stamp(text: str) -> bool:
+    """Tells whether a text was meant as such a part, though letters of it may be missing or wrong: no table has a name
+    of that form.
+    """
+    return re.fullmatch(r"[0-9]{8}T[0-9]{6}Z(-[0-9A-Za-z]*)?", text) is not None
 
 
 @dataclass(frozen=True, slots=True)

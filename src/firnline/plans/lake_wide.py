@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from firnline.model.files import Tally
-from firnline.plans.answers import TableAnswer, facts_of
+from firnline.plans.answers import TableAnswer, counts_of, facts_of, what_failed
 from firnline.plans.metadata_versions import MetadataVersions
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
 from firnline.plans.plan import Plan, tally_json
@@ -33,8 +33,7 @@ def sums_of(plans: Sequence[TablePlan]) -> Mapping[str, Any]:
     free = [victims_in(each) for each in planned if refusal_in(each) is None]
     known = [each.value for each in plans if each.value is not None]
     return {
-        "tables": len(plans),
-        "failed": len(plans) - len(planned),
+        **counts_of(plans),
         "refused": sum(refusal_in(each) is not None for each in planned),
         "snapshots": sum(len(each.value.keep) + len(each.value.expire) for each in planned if each.value),
         "expire": sum(len(each.value.expire) for each in planned if each.value and refusal_in(each) is None),
@@ -74,8 +73,7 @@ def _blocks(plans: Sequence[TablePlan]) -> Iterator[Block]:
         number(sums["victims"]["files"]), size(sums["victims"]["bytes"]), "",
     )  # fmt: skip
     yield Grid((*rows, last), _HEADINGS, right=frozenset({1, 2, 3, 4}))
-    if sums["failed"]:
-        yield Line(f"not planned: {counted(sums['failed'], 'table')}")
+    yield from what_failed("not planned: {}", sums["failed"], sums["unread_catalogs"])
     if sums["refused"]:
         yield Line(f"a run would refuse: {counted(sums['refused'], 'table')}; not counted above")
     yield Line("nothing was changed")

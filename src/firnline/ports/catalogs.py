@@ -12,6 +12,8 @@ from typing import Any, Protocol, runtime_checkable
 from firnline.model.names import written
 from firnline.ports.formats import Amendment, State, TableFormat, UndoWindow
 
+HOW_TO_CONFIGURE = "catalogs come from PyIceberg's configuration: .pyiceberg.yaml or PYICEBERG_CATALOG__NAME__URI"
+
 
 @dataclass(frozen=True, slots=True)
 class TableName:

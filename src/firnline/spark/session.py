@@ -5,6 +5,7 @@ Spark itself tries again for ten minutes and more, without a word, also where th
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from contextlib import nullcontext
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 ANSWERS_WITHIN_S = 12.0
 """A server answers the first bytes of a connection in milliseconds; this also bridges its restart."""
 
+IS_TOLD_AFTER_S = 3.0
+
 _TRIES = 5
 """Spark waits four times longer before each: these come to a little more than a quarter of a minute."""
 
@@ -49,12 +52,24 @@ def refuse_unreachable(remote: str) -> None:
     address = DefaultChannelBuilder(remote)
     channel = address.toChannel()
     try:
-        grpc.channel_ready_future(channel).result(timeout=ANSWERS_WITHIN_S)
+        _wait_for(grpc.channel_ready_future(channel), address.endpoint)
     except grpc.FutureTimeoutError as silent:
         within = f"within {ANSWERS_WITHIN_S:g} s"
         raise UsageError(f"no Spark Connect server answers at {address.endpoint} {within}", _HINT) from silent
     finally:
         channel.close()
+
+
+def _wait_for(answer: Any, endpoint: str) -> None:
+    """Ends once a server spoke; says that it is waited for where that takes long. Raises FutureTimeoutError at last."""
+    import grpc
+
+    try:
+        answer.result(timeout=min(IS_TOLD_AFTER_S, ANSWERS_WITHIN_S))
+    except grpc.FutureTimeoutError:
+        waits = "waiting for Spark Connect at %s, which has not answered yet"
+        logging.getLogger("firnline").warning(waits, endpoint)
+        answer.result(timeout=max(0.0, ANSWERS_WITHIN_S - IS_TOLD_AFTER_S))
 
 
 def hasty_policies() -> list[RetryPolicy]:

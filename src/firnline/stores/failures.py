@@ -33,6 +33,8 @@ HOPELESS = (NoSuchBucket, BadCredentials, ExpiredCredentials)
 _CODE = re.compile(r"<Code>\s*([A-Za-z0-9]+)\s*</Code>")
 _STATUS = re.compile(r"status code: (\d{3})")
 _QUERY = re.compile(r"(https?://[^\s?]*)\?\S*")
+_ORIGIN = re.compile(r"https?://[^/?\s]+")
+_REFUSED = ("ConnectionRefused", "Connection refused")
 _NO_ANSWER = ("error sending request", "operation timed out", "connection closed", "error decoding response body",
               "connection error")  # fmt: skip
 
@@ -66,7 +68,7 @@ _KINDS: tuple[tuple[tuple[str, ...], type[StoreError], str, str], ...] = (
         ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken", "RequestExpired"),
         ExpiredCredentials,
         "the credentials for {bucket} have expired: {said}",
-        "log in again, then `firnline resume` goes on",
+        "log in again, then try again",
     ),
     (
         (
@@ -122,9 +124,14 @@ def no_bucket(key: Key) -> StoreError:
 
 
 def unreachable(key: Key, said: str) -> Unreachable:
-    return Unreachable(
-        f"no answer for {key.text!r}: {plain(said)}", "check the endpoint and the network; `firnline resume` goes on"
-    )
+    """Returns the error for an answer that never came; of a server that refuses connections in words of our own, since
+    a library tells that in a drawing of its own parts.
+    """
+    hint = "check the endpoint and the network; then try again"
+    address = _ORIGIN.search(said)
+    if address and any(word in said for word in _REFUSED):
+        return Unreachable(f"the store at {address[0]} does not answer: nobody accepts connections there", hint)
+    return Unreachable(f"no answer for {key.text!r}: {plain(said)}", hint)
 
 
 def plain(said: str) -> str:

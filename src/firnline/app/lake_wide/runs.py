@@ -123,14 +123,14 @@ def _run_of(each: TableAnswer[Proposed[AnyPlan]], *, joins: bool, waits: bool = 
 
 
 def _plan_of(each: TableAnswer[Proposed[AnyPlan]]) -> TableAnswer[AnyPlan]:
-    return TableAnswer(each.table, None if each.value is None else each.value.plan, each.problem)
+    return TableAnswer(each.table, None if each.value is None else each.value.plan, each.problem, each.of_catalog)
 
 
 def _carried(
     each: TableAnswer[Proposed[AnyPlan]], ended: dict[str, TableAnswer[RunStatus]]
 ) -> TableAnswer[Carried[AnyPlan]]:
     if each.value is None:
-        return TableAnswer(each.table, problem=each.problem)
+        return TableAnswer(each.table, problem=each.problem, of_catalog=each.of_catalog)
     plan, unsearched = each.value.plan, each.value.unsearched
     end = None if each.value.run is None else ended[each.value.run]
     if end is None:

@@ -6,7 +6,7 @@ import getpass
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from firnline.app.moments import Age, Moment, last_instant
+from firnline.app.moments import Age, Cutoff, end_ms
 from firnline.app.naming import Snapshot, Table, snapshot_meant
 from firnline.app.places import Places
 from firnline.app.requests import age_ms
@@ -54,9 +54,11 @@ class MarkingVerbs:
         *,
         why: str = "",
         who: str | None = None,
-        until: Moment | None = None,
+        until: Cutoff | None = None,
     ) -> tuple[Hold, str]:
-        """Returns the hold on a snapshot, or on the whole table, and what it protects in words."""
+        """Returns the hold on a snapshot, or on the whole table, and what it protects in words. `until` is a date (to
+        its end in UTC), an instant, or an age from now on.
+        """
         from firnline.model.holds import Hold
         from firnline.ops.marks.holds import add_hold
         from firnline.ops.marks.tags import resolve
@@ -65,7 +67,7 @@ class MarkingVerbs:
         work = self.places.table_context(table)
         state = work.source.load()
         held = resolve(state, named) if named is not None and named in state.refs else named
-        hold = Hold(name, who or getpass.getuser(), why, held, last_instant(until))
+        hold = Hold(name, who or getpass.getuser(), why, held, end_ms(until, self.places.clock()))
         return hold, add_hold(work, hold)
 
     def release(self, table: Table, name: str) -> None:

@@ -35,8 +35,19 @@ def ask(page: Page, question: str, as_json: bool) -> None:
     refuse_mute(as_json)
     clean_line()
     print(text_of(Page(tuple(_before_a_question(page))), sys.stderr), file=sys.stderr)
-    if not typer.confirm(question, err=True):
+    if not _is_yes(question):
         raise typer.Abort
+
+
+def _is_yes(question: str) -> bool:
+    """Tells whether the answer is yes. Ctrl-C and Ctrl-D leave the line of the question open: what is said next would
+    stand on it.
+    """
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:
+        print(file=sys.stderr)
+        raise
 
 
 def _before_a_question(page: Page) -> Iterator[Block]:

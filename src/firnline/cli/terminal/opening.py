@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from firnline.cli.terminal.process import stop_on_interrupt
 from firnline.cli.terminal.progress import progress_for
+from firnline.errors import UsageError
 
 if TYPE_CHECKING:
+    from firnline.app.several import Several
     from firnline.lake import Lake
 
 _OPENED: ContextVar[Lake | None] = ContextVar("opened", default=None)
@@ -35,6 +37,17 @@ def looking_lake(config: str | None, engine: str, as_json: bool, trust: Iterable
 def _for_one_command(lake: Lake) -> Lake:
     lake.places.engines.brief = True
     return lake
+
+
+def several_of(lake: Lake, tables: Sequence[str] | None, at_once: int) -> Several:
+    """Returns the tables that are named, or those of every catalog if None. Raises UsageError where there is none of
+    those: nothing would be looked at, and nobody would know.
+    """
+    from firnline.ports.catalogs import HOW_TO_CONFIGURE
+
+    if tables is None and not lake.catalogs:
+        raise UsageError("no catalog is configured", hint=HOW_TO_CONFIGURE)
+    return lake.several(tables, at_once=at_once)
 
 
 def left_undone() -> bool:

@@ -10,7 +10,7 @@ import typer
 
 from firnline.cli.terminal import completing
 from firnline.cli.terminal.manners import command_path
-from firnline.errors import UsageError
+from firnline.errors import PolicyError, UsageError
 from firnline.model.names import is_pattern
 from firnline.policy.values import parse_setting
 
@@ -35,8 +35,20 @@ AtOnce = Annotated[int, typer.Option("--at-once", metavar="N", min=1, help="Of s
 Config = Annotated[
     str | None, typer.Option("--config", metavar="FILE", help="firnline.yaml to use instead of the one found.")
 ]
+
+
+def _there(file: str | None) -> str | None:
+    """Returns the policy file that was named. Raises PolicyError where it is not there, by the name of its own flag."""
+    if file and not Path(file).exists():
+        raise PolicyError(f"there is no {file}", hint="name a file with --policy")
+    return file
+
+
 Policy = Annotated[
-    str | None, typer.Option("--policy", metavar="FILE", help="The policy file of this run, in place of --config.")
+    str | None,
+    typer.Option(
+        "--policy", metavar="FILE", callback=_there, help="The policy file of this run, in place of --config."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, errors as JSON on stderr.")]
 Engine = Annotated[
@@ -211,7 +223,10 @@ def since(text: str | None) -> int | None:
 
 def share(text: str | None, flag: str = "--blast-radius") -> float | None:
     """Returns a share of one for texts such as 90%; read as in a policy file."""
-    return None if text is None else float(parse_setting("blast-radius", text, flag))
+    try:
+        return None if text is None else float(parse_setting("blast-radius", text, flag))
+    except PolicyError as problem:
+        raise PolicyError(problem.message, hint=f"{flag} takes a share such as 50%") from None
 
 
 def the_one(tables: list[str] | None, every: bool) -> str | None:

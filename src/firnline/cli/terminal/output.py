@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Protocol, TextIO
 
@@ -27,10 +28,23 @@ class Output(Protocol):
         ...
 
 
+@contextmanager
+def written() -> Iterator[None]:
+    """Makes an error of ours of a stdout that takes no more. That its reader went away is another matter."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        said = f"the answer cannot be written to stdout: {problem.strerror}"
+        raise FirnlineError(said, hint="only the answer is lost: `firnline runs` shows what was done") from problem
+
+
 class TextOutput:
     def show(self, page: Page, facts: Mapping[str, Any]) -> None:
         clean_line()
-        print(text_of(page.without_hints() if is_quiet() else page, sys.stdout))
+        with written():
+            print(text_of(page.without_hints() if is_quiet() else page, sys.stdout))
 
     def fail(self, problem: FirnlineError) -> None:
         clean_line()
@@ -41,7 +55,8 @@ class TextOutput:
 
 class JsonOutput:
     def show(self, page: Page, facts: Mapping[str, Any]) -> None:
-        _write(sys.stdout, facts, indent=2)
+        with written():
+            _write(sys.stdout, facts, indent=2)
 
     def fail(self, problem: FirnlineError) -> None:
         _write(sys.stderr, {"error": problem.to_json()})

@@ -100,7 +100,7 @@ def leaving(code: int) -> int:
 
 def _leave() -> None:
     if _codes:
-        for stream in (sys.stdout, sys.stderr):
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # none where the shell closed it
             with suppress(OSError, ValueError):
                 stream.flush()
         os._exit(_codes[-1])

@@ -45,26 +45,36 @@ EVERY_RUN = ShownRuns()
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """What a command was to do with the runs that it shows: what it says where there are none, whether it deletes."""
+    """What a command was to do with the runs that it shows: what it says where there are none, and where there are none
+    in what could be read; whether it deletes.
+    """
 
     none: str
+    none_read: str
     deletes: bool = False
 
 
-LOOKED = Acted("no runs")
-PURGED = Acted("nothing to purge: no run waits to delete its files", deletes=True)
-RESUMED = Acted("nothing to resume: no run was begun and left", deletes=True)
+LOOKED = Acted("no runs", "no runs in what could be read")
+PURGED = Acted(
+    "nothing to purge: no run waits to delete its files", "nothing to purge in what could be read", deletes=True
+)
+RESUMED = Acted("nothing to resume: no run was begun and left", "nothing to resume in what could be read", deletes=True)
 
 
 def show_runs(
-    runs: Iterable[RunStatus], as_json: bool, single: bool = False, hint: str = "", acted: Acted = LOOKED
+    runs: Iterable[RunStatus],
+    as_json: bool,
+    single: bool = False,
+    hint: str = "",
+    acted: Acted = LOOKED,
+    is_whole: bool = True,
 ) -> None:
     """Says where the runs stand, what was not done to them, then a hint. One run that was asked for by name is a JSON
-    object of its own.
+    object of its own. `is_whole`: all that might have runs could be read.
     """
     listed = list(runs)
     facts = listed[0].to_json() if single else {"runs": [each.to_json() for each in listed]}
-    blocks = list(run_blocks(listed[0]) if single else runs_blocks(listed, acted.none))
+    blocks = list(run_blocks(listed[0]) if single else runs_blocks(listed, acted.none if is_whole else acted.none_read))
     if acted.deletes and (not_yet := _not_yet(listed)):
         blocks.insert(next(at for at, each in enumerate([*blocks, Hint("")]) if isinstance(each, Hint)), Line(not_yet))
     output_for(as_json).show(Page((*blocks, *([Hint(hint)] if hint else []))), facts)

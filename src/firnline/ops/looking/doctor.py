@@ -15,11 +15,10 @@ from firnline.ops.table.context import TableContext
 from firnline.plans.pages import counted
 from firnline.policy.limits import limits_in_words
 from firnline.policy.parse import Section
-from firnline.ports.catalogs import TableName
+from firnline.ports.catalogs import HOW_TO_CONFIGURE, TableName
 from firnline.ports.probe import Probe, StoreVerdicts, Verdict
 from firnline.ports.stores import List
 
-_NO_CATALOG = "catalogs come from PyIceberg's configuration: .pyiceberg.yaml or PYICEBERG_CATALOG__NAME__URI"
 _ELSE = "see whether it is up, and whether it can be reached from this machine"
 _MEND = "mend it as it says, then ask again"
 _NEEDED = ("list", "get", "put", "delete")
@@ -59,6 +58,8 @@ class Patient:
     table: Callable[[], tuple[TableContext, Probe]] | None
     only: str | None = None
     """The one catalog to look at; None for all."""
+    spark: Callable[[], str | None] = lambda: None
+    """Returns the server of Spark Connect that answered, None where none is meant; raises where it does not answer."""
 
 
 def diagnose(patient: Patient, veil: Veil) -> Diagnosis:
@@ -67,6 +68,7 @@ def diagnose(patient: Patient, veil: Veil) -> Diagnosis:
         "versions": versions,
         "configuration": lambda: _configuration(patient),
         "engine": lambda: [Finding(Severity.OK, "engine", patient.engine)],
+        "spark": lambda: _spark(patient),
         "cache": lambda: _cache(patient.cache()),
         "catalogs": lambda: _catalogs(patient),
         "table": lambda: _table(patient),
@@ -95,6 +97,12 @@ def _configuration(patient: Patient) -> Iterator[Finding]:
         yield Finding(Severity.OK, "limits", f"{place} {limits_in_words(said)}")
 
 
+def _spark(patient: Patient) -> Iterator[Finding]:
+    server = patient.spark()
+    if server is not None:
+        yield Finding(Severity.OK, "spark", f"{server} answers")
+
+
 def _cache(cache: CacheFacts) -> Iterator[Finding]:
     if cache.trouble:
         yield Finding(Severity.WARNING, "cache", f"{cache.place} is not used: {cache.trouble}", "plans open every unit")
@@ -111,7 +119,7 @@ def _cache(cache: CacheFacts) -> Iterator[Finding]:
 def _catalogs(patient: Patient) -> Iterator[Finding]:
     catalogs = patient.catalogs()
     if not catalogs:
-        yield Finding(Severity.WARNING, "catalogs", "none is configured", _NO_CATALOG)
+        yield Finding(Severity.WARNING, "catalogs", "none is configured", HOW_TO_CONFIGURE)
     for facts in catalogs.values():
         if patient.only in (None, facts.name):
             yield from _safely(f"catalog {facts.name}", partial(_catalog, patient, facts))

@@ -67,13 +67,15 @@ def veiled(found: Finding, veil: Veil) -> Finding:
 
 
 PACKAGES = ("pyarrow", "pyiceberg", "obstore", "sqlalchemy")
-_FOR = {
+USED_BY = {
     "spark": "Spark and SQL",
     "s3": "S3",
     "postgres": "PostgreSQL",
     "redis": "Redis",
     "fast": "quick reading of large metadata",
+    "page": "the page of `firnline serve`",
 }
+"""Who needs the packages of each extra."""
 _OLDEST_JAVA = 17
 _ONLY_SPARK = "only the spark engine needs it; every other command works"
 _JAVA_VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?([0-9]+)([^"]*)"', re.MULTILINE)
@@ -89,7 +91,7 @@ def versions() -> Iterator[Finding]:
         if not found[name]:
             yield Finding(Severity.PROBLEM, "versions", f"the package {name} is missing", f"pip install {name}")
     for extra in dict.fromkeys(optional[name] for name in optional if not found[name]):
-        yield Finding(Severity.OK, "versions", f"without what {_FOR[extra]} needs", how_to_get(extra))
+        yield Finding(Severity.OK, "versions", f"without what {USED_BY[extra]} needs", how_to_get(extra))
     yield java()
 
 

@@ -8,6 +8,7 @@ from shlex import quote
 
 from firnline.errors import CollectionForbidden
 from firnline.model.holds import Hold
+from firnline.model.times import tell_instant
 from firnline.ops.reachability.pointed import pins_of
 from firnline.plans.request import Request
 from firnline.policy.decide import Decision, decide
@@ -53,7 +54,7 @@ def decide_now(
     readers need. Raises where the table forbids any removal, or its format cannot bring about what the policy asks for.
     """
     if state.forbidden:
-        raise CollectionForbidden(f"nothing of {state.table} may be removed: {state.forbidden}", hint=_way_out(state))
+        raise CollectionForbidden(_why_nothing(state), hint=_way_out(state))
     in_force = policy_in_force(state, name, config, request)
     refuse_windowless(state, in_force, request)
     native = with_native_flags(state.native, in_force.policy, request.older_than_ms, request.retain_last)
@@ -126,15 +127,40 @@ def _holds_in_force(state: State, now_ms: int, at: int) -> tuple[Hold, ...]:
     )
 
 
+def _why_nothing(state: State) -> str:
+    """Returns why nothing may go; of holds on the whole table all of them, for each needs a release of its own."""
+    held = _holds_on_all(state)
+    if not held or not _is_note_of_holds(state):
+        return f"nothing of {state.table} may be removed: {state.forbidden}"
+    return f"{state.table} is held as a whole: {', '.join(map(_told, held))}"
+
+
+def _holds_on_all(state: State) -> list[Hold]:
+    return [hold for hold in state.holds if hold.snapshot is None and not hold.damage]
+
+
+def _is_note_of_holds(state: State) -> bool:
+    """Tells whether what forbids it is the word that holds on the whole table write for other engines."""
+    damaged = any(hold.damage for hold in state.holds)
+    return not damaged and "gc.enabled" in (state.forbidden or "")
+
+
+def _told(hold: Hold) -> str:
+    why = f'"{hold.why}"' if hold.why else ""
+    until = "until it is released" if hold.until_ms is None else f"until {tell_instant(hold.until_ms)}"
+    return f"{hold.name} ({', '.join(filter(None, [hold.who, why, until]))})"
+
+
 def _way_out(state: State) -> str:
     damaged = next((hold.name for hold in state.holds if hold.damage), None)
     if damaged is not None:
         release = f"`firnline hold release {quote(state.table)} {quote(damaged)}` removes it"
         return f"correct the property; or, if nobody needs the hold, {release}"
-    held = next((hold.name for hold in state.holds if hold.snapshot is None), None)
-    if held is not None:
-        release = f"`firnline hold release {quote(state.table)} {quote(held)}`"
-        return f"{release} ends the hold on the whole table, if its time has come"
+    held = [f"`firnline hold release {quote(state.table)} {quote(each.name)}`" for each in _holds_on_all(state)]
+    if len(held) == 1:
+        return f"{held[0]} ends the hold on the whole table, if its time has come"
+    if held:
+        return f"{', '.join(held)} end the holds on the whole table, if their time has come"
     if state.properties.get("gc.enabled", "true").lower() == "true":
         return "once no other format needs the files, take out the word that says so, where it was written"
     return "set the table property gc.enabled to true first, if that is really meant"

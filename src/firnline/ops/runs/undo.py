@@ -84,7 +84,9 @@ def undo_run(leased: LeasedRun) -> LeasedRun:
         if leased.run.state is RunState.CANCELLED:
             return leased
     if leased.run.state not in (RunState.COMMITTED, RunState.UNDOING):
-        raise RefusedForSafety(_too_late(leased.run), hint="undo works from the commit until the purge starts")
+        is_over = leased.run.state in (RunState.UNDONE, RunState.CANCELLED)  # nothing is left to be wished for
+        hint = "" if is_over else "undo works from the commit until the purge starts"
+        raise RefusedForSafety(_too_late(leased.run), hint=hint)
     _refuse_where_nothing_comes_back(leased.work, leased.run)
     return _bring_back(leased)
 

@@ -22,7 +22,7 @@ class TableRow:
     """One table: the figures of its last plan. `live` is its size by its metadata alone, None where that does not tell.
     `kept` is None where nothing expires, since then nothing was walked;
     `error` says why it could not be planned, `refused` why a run would go no further. `next_ms` is when a worker looks
-    at it again, None where none does.
+    at it again, None where none does; `of_catalog` marks a catalog that cannot be read.
     """
 
     table: str
@@ -39,6 +39,7 @@ class TableRow:
     refused: str | None = None
     error: str | None = None
     next_ms: int | None = None
+    of_catalog: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -63,7 +64,7 @@ def row_of(answer: TablePlan, now_ms: int, next_ms: int | None = None) -> TableR
     """Returns what a plan came to, without its lists: those of a thousand tables would not fit."""
     plan = answer.value
     if plan is None:
-        return TableRow(answer.table, now_ms, error=refusal_in(answer), next_ms=next_ms)
+        return TableRow(answer.table, now_ms, error=refusal_in(answer), next_ms=next_ms, of_catalog=answer.of_catalog)
     return TableRow(
         answer.table,
         now_ms,
@@ -86,11 +87,13 @@ def sums_of_rows(rows: Iterable[TableRow]) -> dict[str, Any]:
     counted as freed.
     """
     found = list(rows)
+    tables = [each for each in found if not each.of_catalog]
     planned = [each for each in found if each.error is None]
     free = [each for each in planned if each.refused is None]
     return {
-        "tables": len(found),
-        "failed": len(found) - len(planned),
+        "tables": len(tables),
+        "failed": len(tables) - len(planned),
+        "unread_catalogs": len(found) - len(tables),
         "refused": len(planned) - len(free),
         "snapshots": sum(each.snapshots for each in planned),
         "expire": sum(each.expire for each in free),
