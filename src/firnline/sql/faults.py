@@ -13,7 +13,9 @@ from firnline.errors import FirnlineError, UsageError
 from firnline.spark.telling import raise_told, told
 
 _SAID = re.compile(r"firnline says (\[\".*\"\]) end of what firnline says")
-_MARKED = re.compile(r"^\[[A-Z_.0-9]+\] ")
+_MARKED = re.compile(r"^(?:: [\w.$]+: )?(?:\[[A-Z_.0-9]+\] )?")
+_CALLING = "An error occurred while calling "
+"""So begins what Py4J says, and only then comes what Java said."""
 
 
 class ErrorInWords(Exception):
@@ -54,5 +56,6 @@ def _raise_said(problem: Exception) -> None:
 
 
 def _first_line(problem: Exception) -> str:
-    line = next((each for each in str(problem).splitlines() if each.strip()), type(problem).__name__)
+    lines = (each for each in str(problem).splitlines() if each.strip() and not each.startswith(_CALLING))
+    line = next(lines, type(problem).__name__)
     return _MARKED.sub("", line).partition(" SQLSTATE:")[0]
