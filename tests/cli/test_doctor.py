@@ -371,7 +371,7 @@ def test_the_name_of_a_key_is_no_secret_and_hides_no_word(
         run(["doctor", *form])
         said = "".join(capsys.readouterr())
         assert "catalog minio" in said
-        assert "s3://minio-lake" in said
+        assert "store of minio" in said
         assert "minio-secret-1" not in said
 
 

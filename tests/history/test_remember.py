@@ -49,7 +49,7 @@ def test_a_property_beats_the_file_and_a_flag_beats_the_property(world: World) -
 
 
 def test_a_history_that_is_no_duration_is_refused(world: World) -> None:
-    with pytest.raises(PolicyError, match="--keep-expired-refs"):
+    with pytest.raises(PolicyError, match="keep history: "):
         expire(world, keep={"history": "soon"})
 
 

@@ -84,7 +84,7 @@ def test_a_hold_is_seen_where_the_commit_writes_no_note(made: Path, copy: Copy, 
     cut_after(copy, made, second, ending)
     before = left(copy)
     add_hold(copy.process().places.table_context(copy.table), Hold("all", "somebody", "a test", None))
-    with pytest.raises(CollectionForbidden, match="is not true"):
+    with pytest.raises(CollectionForbidden, match="is held as a whole"):
         copy.process().resume(copy.table)
     assert left(copy) == list(range(2, 8)), before
 

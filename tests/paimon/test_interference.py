@@ -130,7 +130,7 @@ def test_a_hold_that_came_before_a_commit_was_carried_on_stays(made: Path, copy:
     """The commit wrote the note as it had been before: the hold was gone, and the purge went on."""
     cut_after(copy, made, expire, ending)
     add_hold(copy.process().places.table_context(copy.table), Hold("all", "somebody", "a test", None))
-    with pytest.raises(CollectionForbidden, match="is not true"):
+    with pytest.raises(CollectionForbidden, match="is held as a whole"):
         copy.process().resume(copy.table)
     note = json.loads((copy.folder / "t/_firnline/properties.json").read_text())
     assert "firnline.hold.all" in note

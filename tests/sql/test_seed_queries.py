@@ -185,7 +185,7 @@ def test_every_kind_of_output(july: Facts, spark: SparkSession, tmp_path: Path, 
     query = f"SELECT 'a,b' AS t, snapshot_id, parent_id FROM {ALL} WHERE snapshot_id = {july.adding}"
     assert run(["sql", query, str(tmp_path / "o.csv"), "--output", "csv"]) == 0
     assert (tmp_path / "o.csv").read_text() == f't,snapshot_id,parent_id\n"a,b",{july.adding},\n'
-    assert run(["sql", query, str(tmp_path / "o.csv"), "--output", "csv"]) == 1
+    assert run(["sql", query, str(tmp_path / "o.csv"), "--output", "csv"]) == 2, "what is there is not overwritten"
     assert run(["sql", query, str(tmp_path / "o"), "--output", "parquet"]) == 0
     assert [row.snapshot_id for row in spark.read.parquet(str(tmp_path / "o")).collect()] == [july.adding]
     capsys.readouterr()

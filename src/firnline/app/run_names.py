@@ -67,7 +67,7 @@ def run_to_undo(places: Places, text: str) -> RunId:
     runs = work.runs(work.source.load())
     begun = _by_begin(runs)
     if not runs:
-        raise UsageError(f"{text} has no run to undo")
+        raise UsageError(f"{text} has no run to undo", hint="`firnline runs` lists the runs of all tables")
     if not begun or begun[-1].is_finished or begun[-1].state is RunState.PURGING:
         raise UsageError(f"the last run of {text} cannot be undone", hint=_last_words(begun, runs))
     if begun[-1].kind != EXPIRY:
