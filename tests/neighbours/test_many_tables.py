@@ -152,6 +152,8 @@ def test_a_pattern_of_one_catalog_does_not_ask_another_one(five: RealLake) -> No
     assert found["lane"].problem is not None, "it may have such a table"
     assert sorted(found) == ["lake.db.a", "lane"]
     assert list(planned(five, "lane.*")) == ["lane"]
+    with pytest.raises(NoSuchTable, match=r"lake\.none"):
+        planned(five, "lake.none*")
 
 
 @pytest.mark.parametrize(

@@ -142,8 +142,7 @@ class Catalogs:
             or (alone and fnmatchcase(written((*table.namespace, table.name)), pattern))
         ]
         if not found and not unread:
-            listing = f"`firnline tables` lists {len(self.tables()):,}"
-            raise NoSuchTable(f"no table is named like {pattern}", hint=listing)
+            raise NoSuchTable(f"no table is named like {pattern}", hint="`firnline tables` lists what there is")
         return found, unread
 
     def _may_mean(self, pattern: str, catalog: str) -> bool:

@@ -51,10 +51,6 @@ def several_html(answers: Sequence[TableAnswer[Any]]) -> str:
     return card(counted(len(answers), "table"), share_bar("tables", shares), shown)
 
 
-def _why_not(answer: TableAnswer[Any]) -> str:
-    return "" if answer.problem is None else answer.problem.message
-
-
 def _said(value: object) -> Iterable[str]:
     """Yields what a verb found of one table."""
     match value:
