@@ -20,6 +20,7 @@ import pytest
 from firnline.journal.outcomes import Outcome, outcome_keys
 from firnline.journal.parts import read_part
 from firnline.lake import Lake, open_lake
+from firnline.ops.runs.plan import SHORTEST_GRACE_MS
 from firnline.ops.runs.status import RunStatus
 from firnline.worker.report import RoundReport, RoundStep
 from firnline.worker.working import Worker
@@ -115,10 +116,15 @@ def outcomes_of(status: RunStatus, lake: Lake) -> list[str]:
 
 
 def settled(folder: Path) -> Lake:
-    """Returns the lake when a worker has nothing left to do; raises AssertionError if it never ends."""
+    """Returns the lake when a worker has nothing left to do; raises AssertionError if it never ends.
+
+    It waits by the clock, not by rounds: files of Paimon stay a minute after their commit, whatever grace is, and how
+    many rounds fit into that minute depends on the machine.
+    """
     rounds: list[RoundReport] = []
     worker = Worker(str(folder / "firnline.yaml"), folder / "last.json", rounds.append, "local")
-    for _ in range(30):
+    end = time.monotonic() + 2 * SHORTEST_GRACE_MS / 1000
+    while time.monotonic() < end:
         worker.run(once=True)
         lake = open_lake(str(folder / "firnline.yaml"), engine="local")
         last = rounds[-1]
