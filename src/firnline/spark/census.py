@@ -24,10 +24,11 @@ from firnline.model.files import FileKind, Tally, Totals
 from firnline.model.spans import Flags
 from firnline.ports.engines import FILE_COLUMNS
 from firnline.ports.listings import SORTED_COLUMNS, VICTIM_COLUMNS, ObjectClass, Sort
+from firnline.spark.beginning import begin_task
 from firnline.spark.census_rows import OF_ALL, OnCluster, OnDisk
 from firnline.spark.judged import each_kind
 from firnline.spark.packets import with_short_offsets
-from firnline.spark.telling import error_of, forget_zip_importers
+from firnline.spark.telling import error_of
 from firnline.walking.dealing import stopped_by
 
 if TYPE_CHECKING:
@@ -273,7 +274,7 @@ class _sorting:
         self._look = uuid4().hex
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        begin_task()
         for batch in map(with_short_offsets, batches):
             places, dealt = self._asked.deal(self._asked.sorts[0].identities(batch.column("key")))
             for search in np.unique(dealt).tolist():
@@ -297,7 +298,7 @@ class _pathing:
         self._look = uuid4().hex
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        begin_task()
         for batch in batches:
             for walk, one in zip(batch.column("walk").to_pylist(), each_kind(batch), strict=True):
                 if one.error is not None:

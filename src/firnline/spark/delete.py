@@ -14,9 +14,10 @@ from pyspark.sql import SparkSession
 
 from firnline.errors import FirnlineError, LeaseHeld
 from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, Lend, MaySend
+from firnline.spark.beginning import begin_task
 from firnline.spark.slots import task_slots
 from firnline.spark.streaming import described
-from firnline.spark.telling import forget_zip_importers, raise_told, told
+from firnline.spark.telling import raise_told, told
 
 _MOST_KEYS = 32_000
 """Of one call: what the driver holds of a list at a time, with one outcome for each."""
@@ -84,7 +85,7 @@ class _deleting:
         self._until_ms = until_ms
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        begin_task()
         try:
             for batch in batches:
                 columns = (batch.column(name).to_pylist() for name in Doomed._fields)

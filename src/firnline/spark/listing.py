@@ -20,9 +20,10 @@ from firnline.errors import FirnlineError
 from firnline.model.files import Tally
 from firnline.ports.listings import LISTED_COLUMNS, KeyRange, ListRanges
 from firnline.ports.stores import shared
+from firnline.spark.beginning import begin_task
 from firnline.spark.spread import paces
 from firnline.spark.streaming import described
-from firnline.spark.telling import forget_zip_importers, raise_told, told
+from firnline.spark.telling import raise_told, told
 
 _PIECES = pa.schema(
     [
@@ -87,7 +88,7 @@ class _listing:
         self._look = uuid4().hex
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        begin_task()
         try:
             for batch in batches:
                 for row in batch.to_pylist():

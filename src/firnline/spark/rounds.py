@@ -19,9 +19,10 @@ from firnline.memory import keep_freed_memory
 from firnline.model.files import File, FileKind
 from firnline.model.spans import Numbers, Spans, in_order
 from firnline.ports.expanding import Expanded, Failures, Opener, opener
+from firnline.spark.beginning import begin_task
 from firnline.spark.packets import LOST, PACKETS, PACKETS_DDL, UNITS, Packing, each_packet, packets, unpacked
 from firnline.spark.spread import Spread, placed
-from firnline.spark.telling import forget_zip_importers, lost_walks, told, told_of
+from firnline.spark.telling import lost_walks, told, told_of
 from firnline.spark.travelling import Parts, each_unit_once, named, parted, spans_of, start_rows, tasks_of, to_parts
 from firnline.walking.axis import Pass, WalkMeans
 from firnline.walking.opening import Losses, opened_once
@@ -78,7 +79,7 @@ class Opening:
         self._parts = parts
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        begin_task()
         keep_freed_memory()
         units: list[pa.Table] = []
         lost: dict[int, str] = {}

@@ -18,9 +18,10 @@ from firnline.model.files import FileKind
 from firnline.model.spans import Numbers, SpanEntries, above_zero, numbers
 from firnline.ports.engines import Territory
 from firnline.ports.stores import AsCalled
+from firnline.spark.beginning import begin_task
 from firnline.spark.judged import JUDGED_DDL, OTHERS, JudgedFiles, judged_lost, may_be_local
 from firnline.spark.packets import LOST, by_number, each_packet, unpacked
-from firnline.spark.telling import forget_zip_importers, lost_walks, told
+from firnline.spark.telling import lost_walks, told
 from firnline.spark.travelling import KINDS, Parts, spans_of
 from firnline.walking.axis import BY_KEPT, BY_OTHERS, BY_OWN, Axis, Reach
 from firnline.walking.opening import come_too_late
@@ -49,7 +50,7 @@ class Settling:
         self._territories = [replace(each, real=AsCalled()) for each in territories]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        begin_task()
         keep_freed_memory()
         judged = JudgedFiles([may_be_local(each) for each in self._territories])
         lost: dict[int, str] = {}

@@ -12,8 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from firnline.errors import StoreError
+from firnline.spark.beginning import begin_task
 from firnline.spark.packets import packed, unpacked, with_short_offsets
-from firnline.spark.telling import forget_zip_importers, in_one_line
+from firnline.spark.telling import in_one_line
 
 _DESCRIPTION = "spark.job.description"
 _OURS = f"firnline-{os.getpid()}"  # one driver may serve several processes
@@ -142,6 +143,6 @@ def on_a_disk(what: str) -> Iterator[None]:
 
 
 def _as_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    forget_zip_importers()
+    begin_task()
     for batch in batches:
         yield pa.record_batch([pa.array([packed(with_short_offsets(batch))], pa.binary())], names=["message"])

@@ -7,29 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from zipimport import zipimporter
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from firnline import errors
 from firnline.errors import FirnlineError, Interrupted
-
-
-def forget_zip_importers() -> None:
-    """Drops Python's importers of zip archives; whatever is still to be imported from one is found again.
-
-    Before every task PySpark makes Python forget what it knows of its import paths, and every zip importer then reads
-    the directory of its archive again. An executor has one for each package that it took from pyspark.zip: 0.2 s of
-    every task, however small, on Python 3.11.
-    """
-    for path, importer in list(sys.path_importer_cache.items()):
-        if isinstance(importer, zipimporter):
-            sys.path_importer_cache.pop(path, None)
-
 
 _ENDED = re.compile(r"\b(SPARK_JOB_CANCELLED|OPERATION_CANCELED)\b")
 _HINT = "its page, or the executors' logs, say more; then try again"

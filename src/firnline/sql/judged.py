@@ -8,8 +8,8 @@ from itertools import chain
 import pyarrow as pa
 
 from firnline.ports.engines import SPARED_REASONS
+from firnline.spark.beginning import begin_task
 from firnline.spark.judged import OTHERS, each_kind
-from firnline.spark.telling import forget_zip_importers
 from firnline.sql.faults import telling
 from firnline.walking.verdicts import KEPT, VERDICTS, VICTIM
 
@@ -23,7 +23,7 @@ def named_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     A function, and no expression: Spark would move a user's filter before the look at errors, or leave out the column
     that raises.
     """
-    forget_zip_importers()
+    begin_task()
     with telling():
         for one in chain.from_iterable(map(each_kind, batches)):
             for files in one.batches():

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from pyspark.sql.utils import is_remote
 
 from firnline.errors import UnsupportedFormat, UsageError
-from firnline.spark.telling import forget_zip_importers
+from firnline.spark.beginning import begin_task
 from firnline.sql.faults import telling
 from firnline.sql.home import carried_options, leave_gone_folder, usual_options
 from firnline.sql.relations import Piece, Relation, TimeBounds, bounds_of
@@ -123,7 +123,7 @@ class Reader(DataSourceReader):
             return [Part(each) for each in self._relation.pieces(self._bounds)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        forget_zip_importers()
+        begin_task()
         with telling():
             for batch in self._relation.read(partition.piece, self._names) if isinstance(partition, Part) else ():
                 yield _shaped(batch, self._schema)

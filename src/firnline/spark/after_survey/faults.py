@@ -17,12 +17,13 @@ from pyspark.sql import functions as F
 from firnline.errors import FirnlineError
 from firnline.ports.engines import FAULT_COLUMNS
 from firnline.ports.stores import Head, shared
+from firnline.spark.beginning import begin_task
 from firnline.spark.judged import UNREADABLE, each_kind
 from firnline.spark.listing import SparkListing
 from firnline.spark.slots import task_slots
 from firnline.spark.streaming import described, refuse_others, streamed
 from firnline.spark.survey import SparkSurvey
-from firnline.spark.telling import forget_zip_importers, raise_told, told
+from firnline.spark.telling import raise_told, told
 from firnline.walking.faults import FAULTS, THREADS, faulty, unproved
 from firnline.walking.verdicts import KEPT, VERDICTS
 
@@ -76,7 +77,7 @@ class Looking:
 
 def _unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yields the files of packets, one in a row, and what an executor could not read."""
-    forget_zip_importers()
+    begin_task()
     try:
         for files, _ in _in_packets(batches):
             columns = [*(files.column(name) for name in _FILES.names[:-1]), pa.nulls(len(files), pa.string())]
@@ -110,7 +111,7 @@ class _asking:
         self._look = uuid4().hex
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        begin_task()
         looked_at = 0
         try:
             with ThreadPoolExecutor(THREADS) as pool:

@@ -12,10 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from firnline.ports.engines import REACHED_COLUMNS, Survey
+from firnline.spark.beginning import begin_task
 from firnline.spark.judged import UNREADABLE, each_kind
 from firnline.spark.streaming import described, refuse_others, streamed
 from firnline.spark.survey import SparkSurvey
-from firnline.spark.telling import forget_zip_importers, raise_told
+from firnline.spark.telling import raise_told
 from firnline.walking.reached import REACHED, marked, marks
 from firnline.walking.verdicts import KEPT, VERDICTS
 
@@ -90,7 +91,7 @@ class _marking:
         self._look = uuid4().hex
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        begin_task()
         for one in (one for batch in batches for one in each_kind(batch)):
             if one.error is not None:
                 yield pa.RecordBatch.from_pylist([{"error": one.error}], schema=_ROWS)

@@ -17,10 +17,11 @@ from firnline.ports.copying import Copy, CopyFate, CopyJob, CopyOutcome, Stored,
 from firnline.ports.packing import BundleJob, BundleOutcome, Pack
 from firnline.ports.relocating import Relocate
 from firnline.ports.stores import shared
+from firnline.spark.beginning import begin_task
 from firnline.spark.copies.packing import BundleTask, packed_on_executors
 from firnline.spark.slots import task_slots
 from firnline.spark.streaming import described
-from firnline.spark.telling import forget_zip_importers, raise_told, told
+from firnline.spark.telling import raise_told, told
 
 _MOST_ROWS = 32_000
 """Of one call: what the driver holds of a list at a time, with one outcome for each."""
@@ -119,7 +120,7 @@ class _Working:
         self._work = work
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        begin_task()
         try:
             for batch in batches:
                 numbers, *columns = (column.to_pylist() for column in batch.columns)

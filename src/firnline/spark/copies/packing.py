@@ -16,8 +16,9 @@ from firnline.errors import FirnlineError
 from firnline.ports.copying import CopyJob
 from firnline.ports.packing import BundleJob, BundleOutcome, Pack, PackedFile
 from firnline.ports.relocating import Relocate
+from firnline.spark.beginning import begin_task
 from firnline.spark.streaming import described
-from firnline.spark.telling import forget_zip_importers, raise_told, told
+from firnline.spark.telling import raise_told, told
 
 _SAID = "row long, said string, error string"
 _ROWS = pa.schema([("row", pa.int64()), ("said", pa.string()), ("error", pa.string())])
@@ -35,7 +36,7 @@ class BundleTask:
     relocate: Relocate
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        forget_zip_importers()
+        begin_task()
         try:
             for batch in batches:
                 for number, job in zip(*(column.to_pylist() for column in batch.columns), strict=True):
