@@ -15,8 +15,8 @@ from zipimport import zipimporter
 
 import pytest
 
-from firnline.spark.beginning import begin_task, forget_zip_importers, set_modules_aside
 from firnline.spark.engine import SparkEngine
+from firnline.spark.executors.beginning import begin_task, forget_zip_importers, set_modules_aside
 
 
 def zip_importers() -> list[str]:
@@ -52,7 +52,7 @@ class Left:
 def test_what_modules_are_made_of_is_set_aside_and_what_tasks_leave_is_collected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("firnline.spark.beginning._aside", set())
+    monkeypatch.setattr("firnline.spark.executors.beginning._aside", set())
     try:
         set_modules_aside()
         aside = gc.get_freeze_count()

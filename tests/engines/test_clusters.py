@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from firnline.spark.shipping import distributions, modules
+from firnline.spark.executors.shipping import distributions, modules
 
 from .clusters import (
     LACKED,

@@ -21,7 +21,7 @@ import yaml
 
 import firnline
 from demo import lake
-from firnline.spark.shipping import distributions
+from firnline.spark.executors.shipping import distributions
 from tests.docs.pages import DOCS, blocks
 
 from .clusters import INSTALLED, SOURCE, Cluster, first_on_path, free_port, python_without, surroundings

@@ -18,10 +18,11 @@ from pyspark.errors import PySparkException
 
 from firnline.arrival import PACKED, use_packed
 from firnline.errors import UsageError
-from firnline.spark import looking, shipping
-from firnline.spark import shipping as packing
+from firnline.spark import looking
+from firnline.spark.executors import shipping
+from firnline.spark.executors import shipping as packing
+from firnline.spark.executors.shipping import NEEDED, Lack, distributions, lack_of, modules, pack
 from firnline.spark.looking import Seen, digest, looker, seen
-from firnline.spark.shipping import NEEDED, Lack, distributions, lack_of, modules, pack
 from firnline.spark.telling import said_by
 
 HERE: Seen = {"platform": "here", "missing": [], "firnline": "this"}

@@ -15,7 +15,7 @@ from firnline.errors import UnsupportedFormat, UsageError
 from firnline.formats.registry import EveryFormat, commits_of, kit_at, kit_named, kit_of_document, kits
 from firnline.ports.kits import GROUP, Committing, CommittingByLibrary, Kit, Retiring
 from firnline.ports.retire import Retire
-from firnline.spark.shipping import distributions, needed
+from firnline.spark.executors.shipping import distributions, needed
 from firnline.stores.objects import ObjectStores
 
 SOURCE = Path(firnline.__file__).parent

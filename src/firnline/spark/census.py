@@ -24,8 +24,8 @@ from firnline.model.files import FileKind, Tally, Totals
 from firnline.model.spans import Flags
 from firnline.ports.engines import FILE_COLUMNS
 from firnline.ports.listings import SORTED_COLUMNS, VICTIM_COLUMNS, ObjectClass, Sort
-from firnline.spark.beginning import begin_task
 from firnline.spark.census_rows import OF_ALL, OnCluster, OnDisk
+from firnline.spark.executors.beginning import begin_task
 from firnline.spark.judged import each_kind
 from firnline.spark.packets import with_short_offsets
 from firnline.spark.telling import error_of

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from firnline.errors import FirnlineError, LeaseHeld
 from firnline.ports.delete import Delete, DeleteOutcome, Doomed, Fate, Lend, MaySend
-from firnline.spark.beginning import begin_task
+from firnline.spark.executors.beginning import begin_task
 from firnline.spark.slots import task_slots
 from firnline.spark.streaming import described
 from firnline.spark.telling import raise_told, told

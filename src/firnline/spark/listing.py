@@ -20,7 +20,7 @@ from firnline.errors import FirnlineError
 from firnline.model.files import Tally
 from firnline.ports.listings import LISTED_COLUMNS, KeyRange, ListRanges
 from firnline.ports.stores import shared
-from firnline.spark.beginning import begin_task
+from firnline.spark.executors.beginning import begin_task
 from firnline.spark.spread import paces
 from firnline.spark.streaming import described
 from firnline.spark.telling import raise_told, told

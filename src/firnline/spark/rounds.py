@@ -19,7 +19,7 @@ from firnline.memory import keep_freed_memory
 from firnline.model.files import File, FileKind
 from firnline.model.spans import Numbers, Spans, in_order
 from firnline.ports.expanding import Expanded, Failures, Opener, opener
-from firnline.spark.beginning import begin_task
+from firnline.spark.executors.beginning import begin_task
 from firnline.spark.packets import LOST, PACKETS, PACKETS_DDL, UNITS, Packing, each_packet, packets, unpacked
 from firnline.spark.spread import Spread, placed
 from firnline.spark.telling import lost_walks, told, told_of

@@ -17,9 +17,9 @@ from pyspark.sql.utils import is_remote
 
 from firnline.errors import UsageError
 from firnline.ports.progress import SPARK_IS_HEARD
+from firnline.spark.executors.shipping import equipped
 from firnline.spark.jvm.classes import quick_start
 from firnline.spark.jvm.first_words import unheard
-from firnline.spark.shipping import equipped
 from firnline.spark.telling import said_by
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from firnline.model.files import FileKind
 from firnline.model.spans import Numbers, SpanEntries, above_zero, numbers
 from firnline.ports.engines import Territory
 from firnline.ports.stores import AsCalled
-from firnline.spark.beginning import begin_task
+from firnline.spark.executors.beginning import begin_task
 from firnline.spark.judged import JUDGED_DDL, OTHERS, JudgedFiles, judged_lost, may_be_local
 from firnline.spark.packets import LOST, by_number, each_packet, unpacked
 from firnline.spark.telling import lost_walks, told

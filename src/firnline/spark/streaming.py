@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.utils import is_remote
 
 from firnline.errors import StoreError
-from firnline.spark.beginning import begin_task
+from firnline.spark.executors.beginning import begin_task
 from firnline.spark.packets import packed, unpacked, with_short_offsets
 from firnline.spark.telling import in_one_line
 

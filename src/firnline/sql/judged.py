@@ -8,7 +8,7 @@ from itertools import chain
 import pyarrow as pa
 
 from firnline.ports.engines import SPARED_REASONS
-from firnline.spark.beginning import begin_task
+from firnline.spark.executors.beginning import begin_task
 from firnline.spark.judged import OTHERS, each_kind
 from firnline.sql.faults import telling
 from firnline.walking.verdicts import KEPT, VERDICTS, VICTIM

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from pyspark.sql.utils import is_remote
 
 from firnline.errors import UnsupportedFormat, UsageError
-from firnline.spark.beginning import begin_task
+from firnline.spark.executors.beginning import begin_task
 from firnline.sql.faults import telling
 from firnline.sql.home import carried_options, leave_gone_folder, usual_options
 from firnline.sql.relations import Piece, Relation, TimeBounds, bounds_of
@@ -33,7 +33,7 @@ def register(spark: SparkSession, config: str | None = None) -> None:
     has files of its own, so it is sent what these here say. A session in which the case of names counts takes one
     registration only: the first stays there.
     """
-    from firnline.spark.shipping import equipped
+    from firnline.spark.executors.shipping import equipped
 
     usual = carried_options(config) if is_remote() else usual_options(config)
     equipped(spark)

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from firnline.errors import FirnlineError
 from firnline.ports.engines import FAULT_COLUMNS
 from firnline.ports.stores import Head, shared
-from firnline.spark.beginning import begin_task
+from firnline.spark.executors.beginning import begin_task
 from firnline.spark.judged import UNREADABLE, each_kind
 from firnline.spark.listing import SparkListing
 from firnline.spark.slots import task_slots

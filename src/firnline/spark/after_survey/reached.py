@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from firnline.ports.engines import REACHED_COLUMNS, Survey
-from firnline.spark.beginning import begin_task
+from firnline.spark.executors.beginning import begin_task
 from firnline.spark.judged import UNREADABLE, each_kind
 from firnline.spark.streaming import described, refuse_others, streamed
 from firnline.spark.survey import SparkSurvey

@@ -17,8 +17,8 @@ from firnline.ports.copying import Copy, CopyFate, CopyJob, CopyOutcome, Stored,
 from firnline.ports.packing import BundleJob, BundleOutcome, Pack
 from firnline.ports.relocating import Relocate
 from firnline.ports.stores import shared
-from firnline.spark.beginning import begin_task
 from firnline.spark.copies.packing import BundleTask, packed_on_executors
+from firnline.spark.executors.beginning import begin_task
 from firnline.spark.slots import task_slots
 from firnline.spark.streaming import described
 from firnline.spark.telling import raise_told, told

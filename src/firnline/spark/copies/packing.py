@@ -16,7 +16,7 @@ from firnline.errors import FirnlineError
 from firnline.ports.copying import CopyJob
 from firnline.ports.packing import BundleJob, BundleOutcome, Pack, PackedFile
 from firnline.ports.relocating import Relocate
-from firnline.spark.beginning import begin_task
+from firnline.spark.executors.beginning import begin_task
 from firnline.spark.streaming import described
 from firnline.spark.telling import raise_told, told
 

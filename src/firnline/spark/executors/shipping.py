@@ -174,7 +174,7 @@ def _is_own_name(name: str) -> bool:
 EQUIPPED = "spark.firnline.equipped"
 """Setting of a session: what identifies the code that its executors were found to have, or were sent."""
 
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[2]
 _ASKED = 8
 """Tasks that ask at most: executors of a cluster are nearly always alike."""
 
