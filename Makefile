@@ -66,7 +66,6 @@ bench: $(READY) ## ratios against other tools; takes a while
 	for each in bench/*.py; do [ -e "$$each" ] || continue; echo "== $$each"; .venv/bin/python "$$each" || exit 1; done
 
 pictures: $(READY) ## pictures of the page, the terminal and a notebook for README and docs, with Debian's chromium
-	@[ -d .demo/lake ] || $(MAKE) demo > /dev/null
 	@.venv/bin/python scripts/terminal_pictures.py
 	@.venv/bin/python scripts/pictures.py
 

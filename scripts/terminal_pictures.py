@@ -1,4 +1,4 @@
-"""Draws what the terminal and a notebook show of the demo's lake, into docs/pictures: `make pictures` runs it.
+"""Draws what the terminal and a notebook show of a fresh lake of the demo: `make pictures` puts it into docs/pictures.
 
 Each picture is of a command that really ran, on a terminal of its own: colours and widths are what people see.
 """
@@ -15,23 +15,34 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
 from pathlib import Path
 
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
+from demo.lake import build
+
 ROOT = Path(__file__).resolve().parents[1]
-LAKE = ROOT / ".demo" / "lake"
 PICTURES = ROOT / "docs" / "pictures"
-WIDTH = 112
+WIDTH = 120
+REGISTRY, TELEMETRY, CONFIG = "lake.artemis.registry", "lake.artemis.telemetry", "lake.artemis.config"
+LIVED = (
+    f"expire {REGISTRY} --yes",
+    f"undo {REGISTRY}",
+    f"expire {TELEMETRY} --yes --grace 0s",
+    f"expire {CONFIG} --yes",
+)
+"""What happens in the lake first, by the demo's policy, so that there are runs to show."""
 POLICY = "keep: {last: 8, weekly: 4, tags: ['monthly-*']}\n"
-"""Stricter than the demo's own, after which there is nothing left to go."""
+"""The stricter one that it has then: of the many reasons to stay, several are seen."""
 SHOWN = {
     "terminal-lake": "firnline plan --all",
-    "terminal-plan": "firnline plan lake.artemis.registry",
+    "terminal-plan": f"firnline plan {REGISTRY}",
+    "terminal-refused": f"firnline plan {REGISTRY} --blast-radius 50%",
     "terminal-runs": "firnline runs",
-    "terminal-why": "firnline why lake.artemis.registry main",
+    "terminal-why": f"firnline why {REGISTRY} main",
 }
 NOTEBOOK = """
 import firnline
@@ -43,17 +54,20 @@ print("".join(f"<section>{view._repr_html_()}</section>" for view in views))
 STYLE = "body{font:14px system-ui,sans-serif;margin:24px;max-width:1000px} section{margin-bottom:32px}"
 
 
-def environment() -> dict[str, str]:
+def environment(lake: Path) -> dict[str, str]:
     path = f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
-    shown = {"TERM": "xterm-256color", "COLUMNS": str(WIDTH), "FIRNLINE_CONFIG": "strict.yaml"}
-    return {**os.environ, "PYICEBERG_HOME": str(LAKE), "PATH": path, **shown}
+    homes = {"PYICEBERG_HOME": lake, "XDG_CONFIG_HOME": lake / "c", "XDG_CACHE_HOME": lake / "d"}
+    shown = {"TERM": "xterm-256color", "COLUMNS": str(WIDTH), "PATH": path}
+    return {**os.environ, **shown, **{name: str(folder) for name, folder in homes.items()}}
 
 
-def on_a_terminal(command: str) -> str:
-    """Returns all that a command writes to a terminal, with its colours."""
+def on_a_terminal(command: str, lake: Path) -> str:
+    """Returns all that a command writes to a terminal, with its colours. Raises SystemExit where it fails."""
     outer, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 60, WIDTH, 0, 0))
-    running = subprocess.Popen(command.split(), cwd=LAKE, env=environment(), stdin=inner, stdout=inner, stderr=inner)
+    running = subprocess.Popen(
+        command.split(), cwd=lake, env=environment(lake), stdin=inner, stdout=inner, stderr=inner
+    )
     os.close(inner)
     written = bytearray()
     try:
@@ -79,16 +93,16 @@ def drawn(command: str, written: str) -> str:
 def settled(written: str) -> str:
     """Returns what is left on the terminal in the end: a line that was written again is there once."""
     lines = (line.rsplit("\r", 1)[-1] for line in written.replace("\r\n", "\n").split("\n"))
-    return "\n".join(line for line in lines if not line.startswith("\x1b[2K")).strip()
+    return "\n".join(line for line in lines if not line.startswith("\x1b[2K")).strip("\n")
 
 
-def notebook() -> None:
+def notebook(lake: Path) -> None:
     """Lets a browser draw what a notebook shows. Raises SystemExit where there is no Chromium."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser")
     if browser is None:
         raise SystemExit("no Chromium here: the notebook was not drawn")
     asked = [str(ROOT / ".venv" / "bin" / "python"), "-c", NOTEBOOK]
-    body = subprocess.run(asked, cwd=LAKE, env=environment(), check=True, capture_output=True, text=True).stdout
+    body = subprocess.run(asked, cwd=lake, env=environment(lake), check=True, capture_output=True, text=True).stdout
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "page.html"
         page.write_text(f"<!doctype html><meta charset=utf-8><style>{STYLE}</style>{body}")
@@ -101,13 +115,16 @@ def notebook() -> None:
 
 
 def main() -> int:
-    if not LAKE.is_dir():
-        raise SystemExit("no lake to look at: `make demo` builds it")
     PICTURES.mkdir(parents=True, exist_ok=True)
-    (LAKE / "strict.yaml").write_text(POLICY)
-    for name, command in SHOWN.items():
-        (PICTURES / f"{name}.svg").write_text(drawn(command, on_a_terminal(command)) + "\n")
-    notebook()
+    with tempfile.TemporaryDirectory() as folder:
+        lake = Path(folder).resolve() / "lake"
+        build(lake, time.time_ns() // 1_000_000)
+        for each in LIVED:
+            on_a_terminal(f"firnline {each}", lake)
+        (lake / "firnline.yaml").write_text(POLICY)
+        for name, command in SHOWN.items():
+            (PICTURES / f"{name}.svg").write_text(drawn(command, on_a_terminal(command, lake)) + "\n")
+        notebook(lake)
     return 0
 
 
