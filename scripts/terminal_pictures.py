@@ -26,13 +26,13 @@ from demo.lake import build
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs" / "pictures"
-WIDTH = 120
-REGISTRY, TELEMETRY, CONFIG = "lake.artemis.registry", "lake.artemis.telemetry", "lake.artemis.config"
+WIDTH = 112
+REGISTRY, TELEMETRY = "lake.artemis.registry", "lake.artemis.telemetry"
 LIVED = (
     f"expire {REGISTRY} --yes",
     f"undo {REGISTRY}",
-    f"expire {TELEMETRY} --yes --grace 0s",
-    f"expire {CONFIG} --yes",
+    f"expire {TELEMETRY} --yes --at-most 10% --grace 0s",
+    f"expire {TELEMETRY} --yes",
 )
 """What happens in the lake first, by the demo's policy, so that there are runs to show."""
 POLICY = "keep: {last: 8, weekly: 4, tags: ['monthly-*']}\n"

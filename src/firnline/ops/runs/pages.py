@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from firnline.journal.events import RunState
 from firnline.model.files import Tally
 from firnline.model.names import is_location
-from firnline.model.times import due_minute, minute, second, tell_due
+from firnline.model.times import due_minute, second, tell_due
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, Tone, counted, number, size, tally
 from firnline.plans.stages import in_words
 from firnline.ports.formats import UndoWindow
@@ -17,7 +17,9 @@ from firnline.ports.formats import UndoWindow
 if TYPE_CHECKING:
     from firnline.ops.runs.status import RunStatus
 
-_HEADINGS = ("run", "table", "state", "planned (UTC)", "grace ends", "snapshots", "files", "bytes", "")
+_HEADINGS = ("run", "table", "state", "grace ends", "snapshots", "files", "bytes", "")
+"""A run is called by the instant of its plan, in UTC: the table fits a terminal because that is told once."""
+
 _TONES = {
     RunState.COMMITTED: Tone.GOES,
     RunState.PURGING: Tone.GOES,
@@ -40,7 +42,7 @@ def runs_blocks(runs: Sequence[RunStatus], none: str = "no runs") -> Iterator[Bl
         yield Line(none)
         return
     tones = tuple(Tone.REFUSED if each.refusal else _TONES.get(each.state) for each in runs)
-    yield Grid(tuple(map(_row, runs)), _HEADINGS, frozenset({5, 6, 7}), tones, toned=2)
+    yield Grid(tuple(map(_row, runs)), _HEADINGS, frozenset({4, 5, 6}), tones, toned=2)
     if any(_can_be_undone(each) for each in runs):
         yield Hint("`firnline undo RUN` brings back what a run took out, until its purge starts")
     if any(each.state is RunState.COMMITTED for each in runs):
@@ -54,7 +56,7 @@ def _row(status: RunStatus) -> tuple[str, ...]:
 
     return (
         status.id if by_location else run.id.stamp, "" if by_location else run.id.table, status.state.value,
-        minute(run.events[0].at_ms), grace_end(run), number(len(status.expired or run.plan["expire"])),
+        grace_end(run), number(len(status.expired or run.plan["expire"])),
         number(what.files), size(what.bytes), _remark(status),
     )  # fmt: skip
 
