@@ -319,3 +319,16 @@ def test_two_catalogs_leave_a_short_name_ambiguous(lake: Lake, capsys: pytest.Ca
     assert "lake, shore" in capsys.readouterr().err
     assert run([*PLAN]) == 0, "a catalog that cannot be opened does not keep a person from looking at another"
     assert "a run would refuse: there is no catalog at sqlite:///none.db" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [PLAN, ("why", "lake.ns.events", "/\udcff"), ("runs", "--table", "lake.\udcff"), ("dropped", "/\udcff")],
+)
+def test_bytes_that_are_no_text_are_refused(
+    lake: Lake, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a terminal with another encoding sends, Python hands on as half of a pair of surrogates."""
+    given = [*arguments, "lake.ns.\udcff"] if arguments is PLAN else [*arguments]
+    assert run(given) == 2
+    assert capsys.readouterr().err.startswith("error: an argument holds bytes that are no text: ")

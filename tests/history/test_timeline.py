@@ -51,6 +51,13 @@ def test_a_span_holds_its_beginning_and_not_its_end() -> None:
     assert found.live == 2
 
 
+@pytest.mark.parametrize("until", [NOON, NOON - DAY_MS])
+def test_a_span_without_any_instant_is_refused(until: int) -> None:
+    """An empty answer would say that nothing happened."""
+    with pytest.raises(UsageError, match=r"nothing lies from .* on and before "):
+        Span(NOON, until)
+
+
 def test_the_picture_has_a_bar_for_each_figure_and_says_it(timeline: Timeline) -> None:
     drawn = Xml.fromstring(svg_of(timeline))
     titles = [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}title")]
