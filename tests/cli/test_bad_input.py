@@ -312,6 +312,14 @@ def test_an_engine_named_by_the_environment_is_checked(
     assert "'flink'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("named", "helps"), [("events", "did you mean lake.ns.events?"), ("x", "name it CATALOG.")])
+def test_a_bare_name_is_told_the_table_that_has_it(
+    lake: Lake, named: str, helps: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", named]) == 10
+    assert capsys.readouterr().err.startswith(f"error: no such table: {named}\n\nhint: {helps}")
+
+
 def test_two_catalogs_leave_a_short_name_ambiguous(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     config = lake.folder / ".pyiceberg.yaml"
     config.write_text(config.read_text() + "  shore:\n    type: sql\n    uri: sqlite:///none.db\n")
