@@ -301,7 +301,9 @@ def test_a_config_named_by_the_environment_is_read(
 ) -> None:
     monkeypatch.setenv("FIRNLINE_CONFIG", str(lake.folder / "other.yaml"))
     assert run([*PLAN]) == 2
-    assert "other.yaml" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "other.yaml" in told
+    assert "FIRNLINE_CONFIG" in told, "who sees the error may not know of the variable"
 
 
 def test_an_engine_named_by_the_environment_is_checked(
