@@ -162,3 +162,10 @@ def test_a_completion_that_cannot_be_kept_is_one_error(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert "cannot be written: " in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_it_is_a_module_that_can_be_run() -> None:
+    """Where several Pythons are at hand, `python -m` says which one is meant."""
+    ended = subprocess.run([sys.executable, "-m", "firnline", "-h"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("Usage: firnline [OPTIONS] COMMAND")
