@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from firnline.app.many import AT_ONCE
 from firnline.app.moments import Cutoff
-from firnline.app.naming import Snapshot, Table, snapshot_meant, tables_meant
+from firnline.app.naming import RunNamed, Snapshot, Table, run_named, snapshot_meant, tables_meant
 from firnline.app.places import Places, places_of
 from firnline.app.requests import RunOptions, TermOptions, request_of, search_of, takes, terms_of
 from firnline.app.runs import Leave, Runs
@@ -20,6 +20,7 @@ from firnline.app.verbs.plan_views import PlanView
 from firnline.errors import FirnlineError, UsageError
 from firnline.plans.plan import Plan
 from firnline.policy.tiers import LIVE
+from firnline.ports.catalogs import TableName
 from firnline.ports.progress import Progress
 from firnline.settings import read_config
 
@@ -237,31 +238,35 @@ class Lake(LookingVerbs, MarkingVerbs):
             return self.plan(table, drop=[name], **asked)
         return self.drop(table, [name], break_lease=break_lease, confirm=confirm, **asked)
 
-    def advance(self, run: str, *, break_lease: bool = False, include_outside: bool | None = None) -> RunStatus:
+    def advance(self, run: RunNamed, *, break_lease: bool = False, include_outside: bool | None = None) -> RunStatus:
         """Returns the run, taken as far as it may go now.
 
         `include_outside`: whether files outside the table's own folders may go; None where the configuration decides.
         What was said when the run was planned is not asked.
         """
-        return self._runs.advance(run, Leave(break_lease, include_outside))
+        return self._runs.advance(run_named(run), Leave(break_lease, include_outside))
 
-    def commit(self, run: str, *, break_lease: bool = False) -> RunStatus:
-        return self._runs.commit(run, Leave(break_lease))
+    def commit(self, run: RunNamed, *, break_lease: bool = False) -> RunStatus:
+        return self._runs.commit(run_named(run), Leave(break_lease))
 
-    def approve(self, run: str, *, by: str, note: str | None = None) -> RunStatus:
+    def approve(self, run: RunNamed, *, by: str, note: str | None = None) -> RunStatus:
         """Returns the run, approved by a person: what `approve-above` demands of a large one before it goes on."""
-        self._runs.approve(run, by, note)
+        self._runs.approve(run_named(run), by, note)
         return self.run(run)
 
-    def undo(self, run: str, *, break_lease: bool = False, include_outside: bool | None = None) -> RunStatus:
-        """Returns the run, undone: its snapshots, refs and log are back. Raises once its purge has started."""
-        return self._runs.undo(run, Leave(break_lease, include_outside))
+    def undo(
+        self, run: RunNamed | TableName, *, break_lease: bool = False, include_outside: bool | None = None
+    ) -> RunStatus:
+        """Returns the run, undone: its snapshots, refs and log are back; of a table its last run. Raises once its purge
+        has started.
+        """
+        return self._runs.undo(run_named(run), Leave(break_lease, include_outside))
 
-    def purge(self, run: str, *, break_lease: bool = False, include_outside: bool | None = None) -> RunStatus:
+    def purge(self, run: RunNamed, *, break_lease: bool = False, include_outside: bool | None = None) -> RunStatus:
         """Returns the run, purged where its grace is over; committed first, as by `advance`, if it only waited to be
         called off. Raises for any other that was never committed.
         """
-        return self._runs.purge(run, Leave(break_lease, include_outside))
+        return self._runs.purge(run_named(run), Leave(break_lease, include_outside))
 
     def purge_table(self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None) -> TableRuns:
         """Returns the committed runs of a table, each purged where it may be, and what waited to be called off."""
@@ -285,12 +290,12 @@ class Lake(LookingVerbs, MarkingVerbs):
 
         return TableRuns(self._runs.of_table(table))
 
-    def run(self, run: str) -> RunStatus:
-        return self._runs.named(run)
+    def run(self, run: RunNamed) -> RunStatus:
+        return self._runs.named(run_named(run))
 
-    def outcomes(self, run: str, *, shown: int = 1_000) -> OutcomeAccount:
+    def outcomes(self, run: RunNamed, *, shown: int = 1_000) -> OutcomeAccount:
         """Returns what became of the files of a run by outcome and reason, and so many of them one by one."""
-        return self._runs.account(run, shown)
+        return self._runs.account(run_named(run), shown)
 
     # ---- searches
 

@@ -116,7 +116,7 @@ def _read(path: Path) -> Section:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise PolicyError(f"there is no {path}", hint="name a file with --config") from None
+        raise PolicyError(f"there is no {path}", hint="name a file with --config, or with FIRNLINE_CONFIG") from None
     except UnicodeDecodeError as problem:
         line = problem.object.count(b"\n", 0, problem.start) + 1
         raise PolicyError(f"{path}:{line} is not UTF-8", hint="save the file as UTF-8") from problem

@@ -105,6 +105,7 @@ def test_pyiceberg_reads_the_swapped_pointer_and_its_predecessor(tmp_path: Path,
         ("lake.sales.evnts", "did you mean lake.sales.events"),
         ("lake.sale.orders", "did you mean lake.sales.orders"),
         ("lake.ops.events", "lake.eu.west.events"),
+        ("lake.SALES.Orders", "did you mean lake.sales.orders"),
         ("lake.x.zzzzzzzz", "firnline tables"),
     ],
 )

@@ -301,7 +301,9 @@ def test_a_config_named_by_the_environment_is_read(
 ) -> None:
     monkeypatch.setenv("FIRNLINE_CONFIG", str(lake.folder / "other.yaml"))
     assert run([*PLAN]) == 2
-    assert "other.yaml" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "other.yaml" in told
+    assert "FIRNLINE_CONFIG" in told, "who sees the error may not know of the variable"
 
 
 def test_an_engine_named_by_the_environment_is_checked(
@@ -312,6 +314,14 @@ def test_an_engine_named_by_the_environment_is_checked(
     assert "'flink'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("named", "helps"), [("events", "did you mean lake.ns.events?"), ("x", "name it CATALOG.")])
+def test_a_bare_name_is_told_the_table_that_has_it(
+    lake: Lake, named: str, helps: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["plan", named]) == 10
+    assert capsys.readouterr().err.startswith(f"error: no such table: {named}\n\nhint: {helps}")
+
+
 def test_two_catalogs_leave_a_short_name_ambiguous(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     config = lake.folder / ".pyiceberg.yaml"
     config.write_text(config.read_text() + "  shore:\n    type: sql\n    uri: sqlite:///none.db\n")
@@ -319,3 +329,16 @@ def test_two_catalogs_leave_a_short_name_ambiguous(lake: Lake, capsys: pytest.Ca
     assert "lake, shore" in capsys.readouterr().err
     assert run([*PLAN]) == 0, "a catalog that cannot be opened does not keep a person from looking at another"
     assert "a run would refuse: there is no catalog at sqlite:///none.db" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [PLAN, ("why", "lake.ns.events", "/\udcff"), ("runs", "--table", "lake.\udcff"), ("dropped", "/\udcff")],
+)
+def test_bytes_that_are_no_text_are_refused(
+    lake: Lake, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a terminal with another encoding sends, Python hands on as half of a pair of surrogates."""
+    given = [*arguments, "lake.ns.\udcff"] if arguments is PLAN else [*arguments]
+    assert run(given) == 2
+    assert capsys.readouterr().err.startswith("error: an argument holds bytes that are no text: ")

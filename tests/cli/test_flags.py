@@ -171,13 +171,17 @@ def test_a_dry_run_of_expire_is_a_plan(lake: Lake, capsys: Capture) -> None:
 
 
 def test_undo_of_a_table_takes_back_its_last_run(lake: Lake, capsys: Capture) -> None:
-    facts(capsys, "expire", "lake.ns.events", "--keep-last", "5", "--yes")
+    first = facts(capsys, "expire", "lake.ns.events", "--keep-last", "5", "--yes")["run"]
     second = facts(capsys, *EXPIRE)["run"]
     undone = facts(capsys, "undo", "lake.ns.events")
     assert (undone["run"], undone["state"]) == (second, "undone")
     # Asked once more, it must not take back the run before: nobody meant that one.
     refused = said(capsys, "undo", "lake.ns.events", code=2)
     assert f"its last one, {second}, was already undone" in refused
+    stamp = first.partition("@")[2]
+    assert refused.endswith(f"`firnline undo {stamp}` takes back the one before, if it is meant\n")
+    facts(capsys, "undo", stamp)
+    assert "takes back" not in said(capsys, "undo", "lake.ns.events", code=2)
 
 
 def test_undo_of_a_table_leaves_a_plan_that_was_only_saved(lake: Lake, capsys: Capture) -> None:

@@ -139,7 +139,10 @@ def test_a_reader_that_went_away_gets_no_traceback(tmp_path: Path, arguments: li
 @pytest.mark.parametrize(
     ("stdout", "told"), [(">/dev/full", "No space left on device"), (">&-", "stdout is closed")], ids=str
 )
-@pytest.mark.parametrize("arguments", ["tables", "tables --json", "--version"])
+@pytest.mark.parametrize(
+    "arguments",
+    ["tables", "tables --json", "--version", "--help", "plan -h", "policy show --help", "policy -h", "help runs"],
+)
 def test_an_answer_that_cannot_be_written_is_one_error(tmp_path: Path, stdout: str, told: str, arguments: str) -> None:
     firnline = Path(sys.executable).with_name("firnline")
     command = ["sh", "-c", f"exec {firnline} {arguments} {stdout}"]
@@ -149,3 +152,20 @@ def test_an_answer_that_cannot_be_written_is_one_error(tmp_path: Path, stdout: s
     assert told in ended.stderr
     assert len(ended.stderr.split("\n\n")[0].splitlines()) == 1
     assert "Traceback" not in ended.stderr
+
+
+def test_a_completion_that_cannot_be_kept_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file, and no folder")
+    environment = {**os.environ, "HOME": str(tmp_path / "home"), "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    command = [str(Path(sys.executable).with_name("firnline")), "--install-completion", "bash"]
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+    assert ended.returncode == 1
+    assert "cannot be written: " in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_it_is_a_module_that_can_be_run() -> None:
+    """Where several Pythons are at hand, `python -m` says which one is meant."""
+    ended = subprocess.run([sys.executable, "-m", "firnline", "-h"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("Usage: firnline [OPTIONS] COMMAND")

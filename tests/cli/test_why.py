@@ -52,6 +52,11 @@ def test_a_ref_stands_for_its_snapshot(lake: Lake, capsys: pytest.CaptureFixture
     assert any("release" in reason for reason in by_name["reasons"])
 
 
+def test_a_misspelt_ref_is_told_the_nearest(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["why", "lake.ns.events", "relase"]) == 2
+    assert "hint: did you mean release?" in capsys.readouterr().err
+
+
 def test_a_needed_file_has_every_snapshot_that_needs_it_newest_first(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from firnline.errors import UsageError
+from firnline.errors import FirnlineError, UsageError
 from firnline.model.times import DAY_MS, format_instant
-from firnline.ops.history.reading import check_plot_name
+from firnline.ops.history.reading import check_plot_name, write_plot
 from firnline.ops.history.timeline import ON_A_PAGE, Span, Timeline, svg_of, timeline_page
 from harness.world import World
 from tests.history.parts import expire
@@ -49,6 +49,24 @@ def test_a_span_holds_its_beginning_and_not_its_end() -> None:
     for at in (NOON - 1, NOON, NOON + DAY_MS - 1, NOON + DAY_MS):
         found.commit(at, {}, expired=False)
     assert found.live == 2
+
+
+@pytest.mark.parametrize("until", [NOON, NOON - DAY_MS])
+def test_a_span_without_any_instant_is_refused(until: int) -> None:
+    """An empty answer would say that nothing happened."""
+    with pytest.raises(UsageError, match=r"nothing lies from .* on and before "):
+        Span(NOON, until)
+
+
+@pytest.mark.parametrize("name", ["t.svg", "t.png"])
+def test_a_picture_that_cannot_be_written_is_told_without_numbers_of_errors(
+    timeline: Timeline, tmp_path: Path, name: str
+) -> None:
+    place = tmp_path / name
+    place.mkdir()
+    with pytest.raises(FirnlineError) as told:
+        write_plot(timeline, place)
+    assert told.value.message == f"cannot write {place}: Is a directory"
 
 
 def test_the_picture_has_a_bar_for_each_figure_and_says_it(timeline: Timeline) -> None:

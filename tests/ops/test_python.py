@@ -191,6 +191,24 @@ def test_runs_of_no_table_are_told_where_those_of_every_table_are(table: SmallTa
     assert "lake.several().runs()" in str(refused.value.hint)
 
 
+def test_a_run_is_taken_as_a_method_returned_it(table: SmallTable) -> None:
+    """`for run in lake.runs(table): lake.undo(run)` is what one writes first."""
+    lake = firnline.open()
+    saved = lake.plan(table.location, now=table.now_ms, include_outside=True, save=True)
+    (run,) = lake.runs(table.location)
+    assert run.id == saved.plan.run
+    assert [lake.run(run).id, lake.run(run.id).id, lake.undo(run).id] == [run.id] * 3
+    assert lake.run(run).state == "cancelled"
+
+
+@pytest.mark.parametrize("run", [None, 3, ("sales", "orders")])
+def test_what_names_no_run_is_told_what_a_run_is(table: SmallTable, run: Any) -> None:
+    for asked in (firnline.open().run, firnline.open().undo):
+        with pytest.raises(UsageError, match="names no run") as refused:
+            asked(run)
+        assert "its stamp alone" in str(refused.value.hint)
+
+
 def test_a_folder_may_be_a_path(table: SmallTable, tmp_path: Path) -> None:
     assert firnline.open().plan(tmp_path / "t", now=table.now_ms).plan.keep
 

@@ -59,6 +59,7 @@ def test_no_java_is_needed_to_tell_a_slip(tmp_path: Path, statement: str, code: 
     [
         (["", "rows.csv"], 2, "there is no statement"),
         ([" ;\n"], 2, "there is no statement"),
+        (["/* only a word */; -- and another"], 2, "there is no statement"),
         (["SELECT 1", "there.csv", "--output", "csv"], 2, "there.csv is there already"),
         (["SELECT 1", "there.csv", "--output", "parquet"], 2, "there.csv is there already"),
         (["SELECT 1", "none/rows.csv", "--output", "csv"], 2, "no such folder: none"),

@@ -168,9 +168,14 @@ class Catalogs:
     def _listed_as(self, text: str, missing: NoSuchTable) -> TableName:
         """Returns the one listed table whose name is this text where no part stands in quotes."""
         names = [name for name in self.configured if len(self.configured) == 1 or text.startswith(f"{name}.")]
-        found = [table for name in names for table in self.open(name).tables() if text in _plain_texts(table)]
+        listed = [table for name in names for table in self.open(name).tables()]
+        found = [table for table in listed if text in _plain_texts(table)]
         if not found and os.path.isdir(text):
             raise NoSuchTable(missing.message, hint=f"a folder here has that name; a path has a slash: ./{text}")
+        if not found and listed and len(parts_of(text)) == 1:
+            from firnline.catalogs.troubles import guess
+
+            raise NoSuchTable(missing.message, guess(TableName(listed[0].catalog, (), text), listed) or missing.hint)
         if not found:
             raise missing
         if len(found) > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import Protocol
 
 from firnline.app.catalogs import Table as Named
 from firnline.errors import UsageError
@@ -15,7 +16,19 @@ Table = Named | tuple[str, ...] | os.PathLike[str]
 Snapshot = str | int
 """A snapshot as a program names it: its id as a text or a number, or a ref."""
 
+
+class HasRunName(Protocol):
+    """What has a run's name: the run itself, as `lake.runs(table)` and `lake.expire(table)` return it."""
+
+    @property
+    def id(self) -> str: ...
+
+
+RunNamed = str | HasRunName
+"""A run as a program names it: TABLE@STAMP, a stamp alone, or the run that a method returned."""
+
 _TABLES = '"lake.sales.orders", ("sales", "orders"), a location, or a name of `lake.tables()`'
+_RUNS = '"lake.sales.orders@20261119T003734Z-4961ce", its stamp alone, or what `lake.runs(table)` returned'
 _SNAPSHOTS = "its id as a number or a text, or the name of a branch or a tag"
 
 
@@ -31,6 +44,14 @@ def table_meant(table: object) -> Named:
         case os.PathLike():
             return os.path.abspath(os.fsdecode(table))
     raise UsageError(f"{table!r:.64} names no table", hint=f"a table is {_TABLES}")
+
+
+def run_named(run: object) -> str:
+    """Returns the name of a run, or of a table whose last run is meant. Raises UsageError for what names none."""
+    name = str(run) if isinstance(run, TableName) else getattr(run, "id", run)
+    if not isinstance(name, str):
+        raise UsageError(f"{run!r:.64} names no run", hint=f"a run is {_RUNS}")
+    return name
 
 
 def tables_meant(tables: Table | Iterable[Table]) -> tuple[Named, ...]:

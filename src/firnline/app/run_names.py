@@ -90,11 +90,18 @@ def _last_words(begun: Sequence[Run], runs: Sequence[Run]) -> str:
     if begun:
         last = begun[-1]
         at = tell_instant(last.events[-1].at_ms)
-        return f"its last one, {last.id}, {_OVER.get(last.state, f'is {last.state}')} ({at})"
+        return f"its last one, {last.id}, {_OVER.get(last.state, f'is {last.state}')} ({at}){_earlier(begun)}"
     saved = [run for run in runs if not run.is_finished]
     if saved:
         return f"{saved[-1].id} is only a saved plan; `firnline undo {saved[-1].id.stamp}` calls it off"
     return "`firnline runs TABLE` lists its runs"
+
+
+def _earlier(begun: Sequence[Run]) -> str:
+    """Returns how to take back the latest open expiry before the last run; nothing if there is none."""
+    open_ones = [run for run in begun[:-1] if run.kind == EXPIRY and not run.is_finished]
+    before = next((run for run in reversed(open_ones) if run.state is not RunState.PURGING), None)
+    return "" if before is None else f"; `firnline undo {before.id.stamp}` takes back the one before, if it is meant"
 
 
 def run_to_join(runs: Sequence[Run], request: Request, now_ms: int, *, searched: bool = False) -> Run | None:

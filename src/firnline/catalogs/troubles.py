@@ -31,22 +31,28 @@ def no_such_table(wanted: TableName, known: Iterable[TableName]) -> NoSuchTable 
             f"the catalog lists {wanted} and says that there is no such table",
             hint="look at it with the engine that made it; drop it or register it again, if it is broken",
         )
-    near = near_names(wanted, tables)
-    hint = f"did you mean {' or '.join(map(quote, near))}?" if near else "`firnline tables` lists what there is"
-    return NoSuchTable(f"no table {wanted}", hint)
+    return NoSuchTable(f"no table {wanted}", guess(wanted, tables) or "`firnline tables` lists what there is")
+
+
+def guess(wanted: TableName, known: Iterable[TableName]) -> str:
+    """Returns a hint at near names, as a shell takes them; nothing where none is near."""
+    near = near_names(wanted, known)
+    return f"did you mean {' or '.join(map(quote, near))}?" if near else ""
 
 
 def near_names(wanted: TableName, known: Iterable[TableName]) -> list[str]:
-    """Returns at most three names: near ones of the same namespace, then the same name or a near one
-    elsewhere.
+    """Returns at most three names: the same in other letters, near ones of the same namespace, then the same name or a
+    near one elsewhere.
     """
     tables = list(known)
+    alike = [str(table) for table in tables if _without_catalog(table).lower() == _without_catalog(wanted).lower()]
     same = {table.name: str(table) for table in tables if table.namespace == wanted.namespace}
     elsewhere = {str(table): table for table in tables if table.namespace != wanted.namespace}
     inner = {_without_catalog(table): full for full, table in elsewhere.items()}  # all begin alike with the catalog
-    found = [same[name] for name in get_close_matches(wanted.name, same, _SHOWN)]
-    found += [full for full, table in elsewhere.items() if table.name == wanted.name]
-    near = (inner[each] for each in get_close_matches(_without_catalog(wanted), inner, _SHOWN))
+    near = [same[name] for name in get_close_matches(wanted.name, same, _SHOWN)]
+    found = [*alike, *(full for full in near if full not in alike)]
+    found += [full for full, table in elsewhere.items() if table.name == wanted.name and full not in found]
+    near = [inner[each] for each in get_close_matches(_without_catalog(wanted), inner, _SHOWN)]
     found += [full for full in near if full not in found]
     return found[:_SHOWN]
 

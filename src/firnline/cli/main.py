@@ -17,9 +17,10 @@ from firnline.cli.terminal import completing, helping
 from firnline.cli.terminal.gathering import Listed, gathered
 from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, is_verbose, settle_manner
 from firnline.cli.terminal.opening import left_undone
-from firnline.cli.terminal.output import Output, output_for, written
+from firnline.cli.terminal.output import Output, output_for
 from firnline.cli.terminal.process import leave_whole, leaving, listen_again, settle_in
 from firnline.cli.terminal.progress import clean_line
+from firnline.cli.terminal.saying import written
 from firnline.errors import FirnlineError, Interrupted, StoreError, UsageError
 from firnline.ports.progress import SPARK_IS_HEARD
 from firnline.settings import LOG, log_form, logs_json
@@ -140,6 +141,7 @@ def _unheard() -> int:
 def _run(arguments: list[str]) -> int:
     SPARK_IS_HEARD.set(is_verbose)
     try:
+        _readable(arguments)
         code = int(app(arguments, prog_name="firnline", standalone_mode=False) or 0)
         with written():
             sys.stdout.flush()  # a reader that went away shows here, not while Python shuts down
@@ -153,6 +155,16 @@ def _run(arguments: list[str]) -> int:
         return _aborted(aborted, "--json" in arguments)
     except KeyboardInterrupt:
         return _interrupted("--json" in arguments)
+
+
+def _readable(arguments: list[str]) -> None:
+    """Raises UsageError for an argument with bytes that are no letters: no table, ref or record has such a name."""
+    for each in arguments:
+        try:
+            each.encode()
+        except UnicodeEncodeError:
+            hint = "type it again; letters beyond ASCII need a locale that knows them, such as LC_ALL=C.UTF-8"
+            raise UsageError(f"an argument holds bytes that are no text: {each!r:.200}", hint=hint) from None
 
 
 def _fitting(problem: FirnlineError) -> FirnlineError:

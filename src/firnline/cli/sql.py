@@ -64,6 +64,10 @@ def sql(
     wanted = "json" if as_json else form
     _check(statement, out, wanted, shell)
     from firnline.lake import open_lake
+    from firnline.sql.text.words import split
+
+    if statement is not None and not any(split(statement)):  # comments alone are none either
+        raise UsageError("there is no statement", hint='firnline sql "SELECT …"')
 
     lake, output = open_lake(config), output_for(as_json)
     lake.route = not no_route
@@ -81,8 +85,6 @@ def _check(statement: str | None, out: str | None, form: str, shell: bool) -> No
         raise UsageError("sql needs a statement, or --shell", hint='firnline sql "SELECT …"')
     if form == "parquet" and out is None:
         raise UsageError("Parquet needs a place to be written to", hint="--output parquet OUT")
-    if statement is not None and not statement.strip("; \t\r\n"):
-        raise UsageError("there is no statement", hint='firnline sql "SELECT …"')
     if out is not None and not _URI.match(out):
         _check_place(Path(out))
 

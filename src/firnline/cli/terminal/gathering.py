@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from firnline.cli.terminal.manners import talk
+from firnline.cli.terminal.saying import Written
 
 
 class Listed(NamedTuple):
@@ -54,7 +55,7 @@ def _registered(module: str) -> Mapping[str, Any]:
 def gathered(listed: tuple[Listed, ...]) -> type[TyperGroup]:
     """Returns a group of these commands that loads each when it is asked for."""
 
-    class Gathered(TyperGroup):
+    class Gathered(Written, TyperGroup):
         def __init__(self, **settings: Any) -> None:
             super().__init__(**settings)
             self.commands: Any = LoadedCommands(listed)

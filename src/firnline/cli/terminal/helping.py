@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from firnline.cli.terminal import completing
+from firnline.cli.terminal.saying import written
 from firnline.errors import UsageError
 
 
@@ -30,7 +31,8 @@ def show_help(
     asked: Any = context.parent
     for name in names or ():
         asked = _inner(asked, name)
-    print(asked.get_help())
+    with written():
+        print(asked.get_help())
 
 
 def _inner(context: Any, name: str) -> Any:

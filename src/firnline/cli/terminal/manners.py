@@ -8,6 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from firnline.cli.terminal.saying import Written
 from firnline.errors import UsageError
 
 QUIET, PLAIN, VERBOSE = -1, 0, 1
@@ -42,7 +43,7 @@ def settle_manner(quiet: bool, verbose: bool) -> None:
         MANNER.set(asked)
 
 
-class TalkingCommand(TyperCommand):
+class TalkingCommand(Written, TyperCommand):
     """A command that also takes -q and -v."""
 
     def __init__(self, name: str | None, **settings: Any) -> None:
@@ -66,7 +67,7 @@ def _flag(names: list[str], text: str, note: Any) -> TyperOption:
     )
 
 
-class TellingGroup(TyperGroup):
+class TellingGroup(Written, TyperGroup):
     """A group that lists its commands by whole sentences, however wide the terminal is."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

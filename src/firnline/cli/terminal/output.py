@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, Protocol, TextIO
 
 from firnline.cli.terminal.manners import is_quiet
 from firnline.cli.terminal.progress import clean_line
+from firnline.cli.terminal.saying import written
 from firnline.cli.terminal.writing import text_of
 from firnline.errors import FirnlineError
 from firnline.foreign import ascii_json, harmless_json
@@ -26,18 +26,6 @@ class Output(Protocol):
     def fail(self, problem: FirnlineError) -> None:
         """Says why a command could not do its work, and what would help."""
         ...
-
-
-@contextmanager
-def written() -> Iterator[None]:
-    """Makes an error of ours of a stdout that takes no more. That its reader went away is another matter."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as problem:
-        said = f"the answer cannot be written to stdout: {problem.strerror}"
-        raise FirnlineError(said, hint="only the answer is lost: `firnline runs` shows what was done") from problem
 
 
 class TextOutput:

@@ -114,7 +114,7 @@ def write_plot(timeline: Timeline, out: Path) -> None:
         else:
             _write_png(timeline, out)
     except OSError as problem:
-        raise FirnlineError(f"cannot write {out}: {problem}", hint="name another file") from problem
+        raise FirnlineError(f"cannot write {out}: {problem.strerror or problem}", hint="name another file") from problem
 
 
 def _write_png(timeline: Timeline, out: Path) -> None:

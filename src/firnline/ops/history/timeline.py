@@ -11,8 +11,9 @@ from datetime import date
 from html import escape
 from typing import Any
 
+from firnline.errors import UsageError
 from firnline.foreign import harmless
-from firnline.model.times import DAY_MS, format_instant
+from firnline.model.times import DAY_MS, format_instant, tell_instant
 from firnline.plans.html.charts import GOES, OTHER, STAYS, colour
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, size
 
@@ -49,10 +50,15 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From `since_ms` on and before `until_ms`; None is no limit."""
+    """From `since_ms` on and before `until_ms`; None is no limit. Raises UsageError where nothing lies between."""
 
     since_ms: int | None = None
     until_ms: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.since_ms is not None and self.until_ms is not None and self.since_ms >= self.until_ms:
+            begin, end = tell_instant(self.since_ms), tell_instant(self.until_ms)
+            raise UsageError(f"nothing lies from {begin} on and before {end}", hint="--since is the earlier of the two")
 
     def holds(self, at_ms: int) -> bool:
         after = self.since_ms is None or at_ms >= self.since_ms

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,14 @@ class _Case:
         return next((each for each in found if (each[0].kind, each[0].name) == (kind, name)), None)
 
 
+def _guess(what: str, state: State) -> str:
+    """Returns a hint at the refs whose names are near, or at what shows all snapshots."""
+    near = get_close_matches(what, state.refs)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return "`firnline plan TABLE --list` shows the snapshots; a file is named by its path"
+
+
 def why(work: TableContext, request: Request, what: str) -> Explanation:
     """Returns the answer for a snapshot id, a ref's name or a file's path. Raises where the table has no such thing."""
     case = _Case.of(work, request)
@@ -153,10 +162,7 @@ def why(work: TableContext, request: Request, what: str) -> Explanation:
     if snapshot is not None and snapshot in state.graph:
         return Explanation(state.table, None, (_about(snapshot, case),))
     if "/" not in what:
-        raise UsageError(
-            f"{state.table} has no snapshot or ref {what!r}",
-            hint="`firnline plan TABLE --list` shows the snapshots; a file is named by its path",
-        )
+        raise UsageError(f"{state.table} has no snapshot or ref {what!r}", hint=_guess(what, state))
     return _about_file(what, case)
 
 
