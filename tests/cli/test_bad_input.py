@@ -118,7 +118,8 @@ CASES = {
     "unknown table": Case(*NO_TABLE, ("lake.ns.event",), "lake.ns.events", ("plan", "lake.ns.event")),
     "unknown namespace": Case(*NO_TABLE, ("lake.sn.events",), "lake.ns.events", ("plan", "lake.sn.events")),
     "unknown catalog": Case(*NO_TABLE, ("shore.ns.events",), "lake.ns.events", ("plan", "shore.ns.events")),
-    "a table's name alone": Case(*NO_TABLE, ("events",), "CATALOG.NAMESPACE.NAME", ("plan", "events")),
+    "a table's name alone": Case(*NO_TABLE, ("events",), "did you mean lake.ns.events?", ("plan", "events")),
+    "a name that no table has": Case(*NO_TABLE, ("zzz",), "CATALOG.NAMESPACE.NAME", ("plan", "zzz")),
     "unknown catalog to list": Case(*USAGE, ("'shore'",), "lake", ("tables", "shore")),
     "no table at a location": Case(*NO_TABLE, ("nothing/here",), "metadata", ("plan", "/nothing/here")),
     "missing metadata": Case(*UNREADABLE, ("missing", "{}"), "nothing was changed", PLAN, _metadata(remove)),
@@ -252,7 +253,8 @@ CASES = {
     ),
     "no text of ours": Case(*POLICY, ("firnline.yaml:2 is not UTF-8",), "save the file as UTF-8", PLAN, _latin),
     "unknown snapshot": Case(*USAGE, ("'12'", "lake.ns.events"), "--list", ("why", "lake.ns.events", "12")),
-    "unknown ref": Case(*USAGE, ("'releas'",), "--list", ("why", "lake.ns.events", "releas")),
+    "unknown ref": Case(*USAGE, ("'nightly'",), "--list", ("why", "lake.ns.events", "nightly")),
+    "nearly a ref": Case(*USAGE, ("'releas'",), "did you mean release?", ("why", "lake.ns.events", "releas")),
 }
 
 
