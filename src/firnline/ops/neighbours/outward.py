@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from firnline.model.files import File
 from firnline.model.locations import bare_path, identity, parse_location
 from firnline.ops.neighbours.folders import OwnFolders
-from firnline.ports.expanding import Expand, Expanded, dependences, opener, unit_of
+from firnline.ports.expanding import EXPECTS, Expand, Expanded, dependences, opener, unit_of
 from firnline.ports.stores import RealNames
 
 if TYPE_CHECKING:
@@ -123,8 +123,10 @@ class _Walk:
         for name in reversed(self._opened):
             unit = self._units[name]
             leads[name] = self._lead(unit, [self._known(leads, each) for each in unit.below])
+        linked = self._linked()
         for name in self._opened:
-            self._note(self._units[name], leads[name])
+            if name not in linked:
+                self._note(self._units[name], leads[name])
         return lambda name: self._known(leads, name)
 
     def _known(self, leads: dict[str, Bridges], name: str) -> Bridges:
@@ -141,7 +143,7 @@ class _Walk:
         return (Bridge(unit.file, gathered(out | {folder for each in found.values() for folder in each.folders})),)
 
     def _note(self, unit: _Unit, bridges: Bridges) -> None:
-        if unit.digest is not None and unit.is_there and not self._has_links(unit):
+        if unit.digest is not None and unit.is_there:
             self._walked.units.add(unit.digest)
             if bridges:
                 self._walked.leads[unit.digest] = bridges
@@ -150,9 +152,13 @@ class _Walk:
     def met_links(self) -> bool:
         return any(unit.is_linked for unit in self._units.values())
 
-    def _has_links(self, unit: _Unit) -> bool:
-        """Tells whether a unit, or one below it that was opened, names anything by a link."""
-        return unit.is_linked or any(self._has_links(self._units[name]) for name in unit.below)
+    def _linked(self) -> set[str]:
+        """Returns the units that name anything by a link, or have one below them that was opened and does."""
+        linked = {name for name, unit in self._units.items() if unit.is_linked}
+        for name in reversed(self._opened if linked else ()):
+            if not linked.isdisjoint(self._units[name].below):
+                linked.add(name)
+        return linked
 
     def _is_due(self, unit: _Unit) -> bool:
         return unit.digest is None or unit.digest not in self._walked.units
@@ -171,20 +177,19 @@ class _Walk:
         names = [identity(each.file.key) for each in due]
         for number in set(answer.of.tolist()):
             due[number].is_there = True
-        deeper: dict[str, File] = {}
-        for row, number in _rows(answer, answer.rows.column("opens")):
-            if row["identity"] != names[number]:
-                due[number].below.append(row["identity"])
-                deeper[row["identity"]] = unit_of(row)
+        deeper, namings = _units_named(answer)
+        for number, name in namings:
+            if name != names[number]:
+                due[number].below.append(name)
         called = answer.rows.column("identity")
         real = self._means.real.column(called)
-        for row, number in _rows(answer, _outside(real, self._own)):
-            if row["identity"] != names[number]:
-                due[number].folders.add(_folder(self._means.real(row["identity"])))
+        for name, number in _named(answer, _outside(real, self._own)):
+            if name != names[number]:
+                due[number].folders.add(_folder(self._means.real(name)))
         if real is not called:
             for number in set(answer.of[_differ(real, called)].tolist()):
                 due[number].is_linked = True
-        self._meet(list(deeper.values()))
+        self._meet(deeper)
 
 
 def gathered(folders: set[str]) -> tuple[str, ...]:
@@ -213,14 +218,30 @@ def _digest(name: str, stamp: bytes | None, beside: str | None) -> bytes | None:
     return blake2b(stamp + said.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
 
 
-def _rows(answer: Expanded, wanted: pa.Array) -> Iterator[tuple[dict[str, Any], int]]:
-    """Yields the wanted rows, each with the number of its unit."""
+def _named(answer: Expanded, wanted: pa.Array) -> Iterator[tuple[str, int]]:
+    """Yields what the wanted rows name, each with the number of its unit."""
+    chosen = wanted.to_numpy(zero_copy_only=False)
+    names = answer.rows.column("identity").filter(wanted)
+    return zip(names.to_pylist(), answer.of[chosen].tolist(), strict=True)
+
+
+def _units_named(answer: Expanded) -> tuple[list[File], Iterator[tuple[int, str]]]:
+    """Returns the units that these name, and for each of these by its number which, each once: a table's lists name
+    nearly the same manifests again and again.
+    """
+    import numpy as np
     import pyarrow as pa
 
-    chosen = wanted.to_numpy(zero_copy_only=False)
-    numbers: np.ndarray[tuple[int], np.dtype[np.int64]] = answer.of[chosen]
-    rows = answer.rows.select(["identity", "key", "size", "kind"]).filter(pa.array(chosen))
-    return zip(rows.to_pylist(), numbers.tolist(), strict=True)
+    wanted = answer.rows.column("opens")
+    rows = answer.rows.filter(wanted)
+    coded = rows.column("identity").dictionary_encode()
+    names, codes = coded.dictionary.to_pylist(), coded.indices.to_numpy()
+    facts = [name for name in ("key", "size", "kind", EXPECTS) if name in rows.schema.names]
+    first = np.unique(codes, return_index=True)[1]
+    units = [unit_of(row) for row in rows.select(facts).take(pa.array(first)).to_pylist()]
+    of = answer.of[wanted.to_numpy(zero_copy_only=False)]
+    pairs = np.unique(of * len(names) + codes)
+    return units, ((pair // len(names), names[pair % len(names)]) for pair in pairs.tolist())
 
 
 def _differ(one: pa.Array, other: pa.Array) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
