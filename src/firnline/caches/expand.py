@@ -185,7 +185,8 @@ class CachedExpand(Wrapping):
         """Remembers what each unit names. One that does not even name itself was not there when it was to be opened,
         though it was listed: it may be there again, and whatever it names then must not look like garbage.
         """
-        each = zip(names, opened.by_unit(len(names)), strict=True)
+        rows = _without_identity(opened.rows) if _is_canonical(opened.rows) else opened.rows  # once for all units
+        each = zip(names, replace(opened, rows=rows).by_unit(len(names)), strict=True)
         for _ in together(self._put, ((name, rows) for name, rows in each if name is not None and len(rows))):
             pass
 
