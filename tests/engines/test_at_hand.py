@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from firnline.app.engines import Engines
 from firnline.local.delete import LocalDeleteMany
 from firnline.ports.catalogs import TableName
 from firnline.spark.delete import SparkDeleteMany
+from firnline.spark.session import OURS, is_ours
 from tests.neighbours.lakes import RealLake, real_lake
 
 REALLY_ACTIVE = engines.is_active
@@ -94,3 +96,34 @@ def test_auto_goes_where_the_environment_says_that_spark_is(
     monkeypatch.setenv(variable, "local[2]")
     assert planned(session=None)["engine"] == "spark"
     assert planned(engine="local")["engine"] == "local"
+
+
+def test_a_session_that_is_only_active_is_the_one_of_every_thread_and_stays_as_it_was(
+    lake: RealLake, spark_session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Verbs of several tables work in threads, which have no active session of their own: one that they started would
+    be this process's, with firnline's settings written over its owner's.
+    """
+    monkeypatch.setattr(engines, "is_active", REALLY_ACTIVE)
+    mine = {
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "17",
+        "spark.sql.session.timeZone": "Asia/Tokyo",
+        "spark.sql.shuffle.partitions": "7",
+    }
+    before = {key: spark_session.conf.get(key) for key in mine}
+    marked = spark_session.conf.get(OURS)
+    assert marked is not None
+    try:
+        spark_session.conf.unset(OURS)
+        for key, value in mine.items():
+            spark_session.conf.set(key, value)
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(deletes).result() is SparkDeleteMany
+        (checked,) = firnline.open().several(["lake.db.*"]).check()
+        assert checked.problem is None
+        assert [row.n for answer in firnline.open().sql("SELECT 7 AS n") for row in answer.collect()] == [7]
+        assert {key: spark_session.conf.get(key) for key in mine} == mine
+        assert not is_ours(spark_session)
+    finally:
+        for key, value in {**before, OURS: marked}.items():
+            spark_session.conf.set(key, value)

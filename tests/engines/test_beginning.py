@@ -59,10 +59,11 @@ def test_what_modules_are_made_of_is_set_aside_and_what_tasks_leave_is_collected
         assert len(gc.get_objects()) < aside / 10
         left = weakref.ref(Left())
         begin_task()
-        assert gc.get_freeze_count() == aside, "nothing was loaded since"
+        assert gc.get_freeze_count() <= aside, "nothing was loaded since; some of what was set aside may have ended"
         gc.collect()
         assert left() is None
         monkeypatch.setitem(sys.modules, "firnline_loaded_later", sys)
+        aside = gc.get_freeze_count()
         begin_task()
         assert gc.get_freeze_count() > aside
     finally:

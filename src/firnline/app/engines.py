@@ -41,12 +41,12 @@ _SPARK_IS_SAID = ("SPARK_MASTER", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT")
 
 
 def is_active() -> bool:
-    """Tells whether this process has a Spark session that runs; imports nothing to find out."""
+    """Tells whether this process has a Spark session that runs, whichever thread asks; imports nothing to find out."""
     if "pyspark.sql" not in sys.modules:
         return False
-    from firnline.spark.session import has_active
+    from firnline.spark.session import active
 
-    return has_active()
+    return active() is not None
 
 
 Weighed = tuple[str, str, int, int]

@@ -103,7 +103,7 @@ _LOCAL = {
 _SAID = ("SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT")
 """Where Spark runs is said by its own settings, or by `spark-submit`, which started this process."""
 
-_OURS = "spark.firnline.started"
+OURS = "spark.firnline.started"
 """Set in a session that firnline started: settings of any other are its owner's."""
 
 _START = "it needs Java 17 or newer (JAVA_HOME), or a cluster that answers; `--engine local` needs neither"
@@ -119,25 +119,32 @@ def session(given: SparkSession | None = None, *, brief: bool = False) -> SparkS
     if given is not None and is_stopped(given):
         raise UsageError("the Spark session that was handed in was stopped", hint="open the lake with one that runs")
     try:
-        return equipped(given or SparkSession.getActiveSession() or _marked(_started(brief)))
+        return equipped(given or active() or _marked(_started(brief)))
     except PySparkException as problem:
         raise UsageError(f"Spark cannot be started: {said_by(problem)}", _START) from problem
 
 
 def _marked(started: SparkSession) -> SparkSession:
-    started.conf.set(_OURS, "true")
+    started.conf.set(OURS, "true")
     return started
 
 
 def is_ours(at_hand: SparkSession) -> bool:
     """Tells whether firnline started the session, and may set it up as it likes."""
-    return at_hand.conf.get(_OURS, None) is not None
+    return at_hand.conf.get(OURS, None) is not None
 
 
-def has_active() -> bool:
-    """Tells whether this process has a session that runs."""
-    active = SparkSession.getActiveSession()
-    return active is not None and not is_stopped(active)
+def active() -> SparkSession | None:
+    """Returns the session of this thread that runs, else that of this process; None where none does.
+
+    A pool's thread has none of its own. To start one there would be to get the process's, which its owner set up, and
+    to write our settings over theirs.
+    """
+    try:
+        found = SparkSession.active()
+    except PySparkException:
+        return None
+    return None if is_stopped(found) else found
 
 
 def is_stopped(given: SparkSession) -> bool:

@@ -22,7 +22,7 @@ from firnline.model.times import tell_instant
 from firnline.ops.marks.tags import add_tag, resolve
 from firnline.ports.formats import State
 from firnline.ports.kits import HasSparkSource
-from firnline.spark.session import has_active, is_ours, is_stopped, session
+from firnline.spark.session import active, is_ours, is_stopped, session
 from firnline.sql import ROWS
 from firnline.sql.asking import AT_A_SNAPSHOT, asked_of, open_relation, snapshot_at
 from firnline.sql.contents import FILE, EntryRows
@@ -176,7 +176,7 @@ class Statements:
 
     @property
     def _is_started(self) -> bool:
-        return self._readied is not None or self.places.engines.session is not None or has_active()
+        return self._readied is not None or self.places.engines.session is not None or active() is not None
 
     def _refuse_unknown_columns(self, statement: Statement) -> None:
         """Raises UsageError for a name that no table has: Spark would say it too, once it has started. What cannot be
