@@ -1,6 +1,6 @@
 # Every target sets up what it needs: on a bare machine `make demo` or `make test` is all there is to type.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo services services-stop unit test test-full check bench pictures first-hour dist lock clean
+.PHONY: help setup demo services services-stop unit test test-full check bench pictures first-hour dist image lock clean
 
 # The tests start hundreds of processes: none of them should compile firnline's modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -75,6 +75,9 @@ first-hour: $(READY) ## record a first hour from the wheel alone, on S3 and Post
 
 dist: $(READY) ## build wheel and sdist, and try them in bare environments of every Python that is here
 	@scripts/dist.sh
+
+image: ## build the container of deploy/ with podman, buildah or docker, as firnline (more arguments with ARGS="...")
+	@scripts/image.sh $(ARGS)
 
 lock: $(READY) ## resolve pyproject.toml to requirements.lock again (ARGS=--upgrade takes the newest)
 	@scripts/lock.sh $(ARGS)

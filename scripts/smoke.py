@@ -1,6 +1,6 @@
 """What a fresh install must do, run by its own Python: plan, expire, undo and purge a table in a folder, find itself
-well, and say what is missing where an extra is. `--all` where all extras are installed; else none of them may be
-needed, nor be there.
+well, and say what is missing where an extra is. `--all` where all extras are installed: then it asks Spark too, if
+there is a Java; else none of them may be needed, nor be there.
 
 smoke.py FIRNLINE [--all]
 """
@@ -14,6 +14,7 @@ import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pyarrow as pa
@@ -62,11 +63,15 @@ def smoke(firnline: str, *, has_all: bool) -> None:
         rows = catalog.load_table("sales.orders").scan().to_arrow()["x"].to_pylist()
         assert sorted(rows) == list(range(ROWS))
         assert said(firnline, "doctor")["well"], "the doctor found a problem"
-        if not has_all:
+        if has_all and (os.environ.get("JAVA_HOME") or which("java")):
+            counted = ran(firnline, "sql", f"SELECT count(*) AS n FROM {table}.snapshots WHERE NOT expired").stdout
+            assert "2" in counted, counted
+            assert said(firnline, "plan", table, *keep, "--engine", "spark")["engine"] == "spark"
+        elif not has_all:
             refused = ran(firnline, "sql", "SELECT 1", code=2).stderr
             assert "pip install 'firnline[spark]'" in refused, refused
 
 
 if __name__ == "__main__":
-    smoke(sys.argv[1], has_all="--all" in sys.argv[2:])
+    smoke(os.path.abspath(sys.argv[1]), has_all="--all" in sys.argv[2:])
     print(f"{sys.argv[1]}: plans, expires, undoes and purges")

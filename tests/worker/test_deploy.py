@@ -76,3 +76,17 @@ def test_the_container_is_built_from_what_is_here() -> None:
     known = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(extras) <= set(known)
     assert 'ENTRYPOINT ["/opt/firnline/bin/firnline"]' in text
+    sent = (DEPLOY.parent / ".dockerignore").read_text().splitlines()
+    assert {f"!{each}" for each in copied} <= set(sent)
+    assert "*" in sent
+
+
+def test_the_container_and_the_job_agree_on_a_user_who_may_write_the_memory() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    user = re.findall(r"^USER (\d+):\1$", text, re.MULTILINE)
+    assert f"--uid {user[0]} firnline" in text
+    assert "install -d -o firnline -g firnline /var/lib/firnline" in text
+    assert text.index("WORKDIR /etc/firnline") < text.index("\nUSER "), "else the worker could write its own settings"
+    pod = yaml.safe_load((DEPLOY / "cronjob.yaml").read_text())["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    said = pod["securityContext"]
+    assert {str(said[each]) for each in ("runAsUser", "runAsGroup", "fsGroup")} == set(user)

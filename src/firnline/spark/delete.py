@@ -64,9 +64,9 @@ class SparkDeleteMany:
     def _delete_many(self, doomed: Sequence[Doomed], delete: Delete, lend: Lend | None) -> list[DeleteOutcome]:
         tasks = min(max(1, len(doomed) // _FEWEST_KEYS), task_slots(self.session, self.at_once))
         columns = [pa.array([each.key for each in doomed]), pa.array([each.etag for each in doomed], pa.string())]
-        rows = self.session.createDataFrame(pa.table(columns, names=list(Doomed._fields))).repartition(tasks)
-        until_ms = None if lend is None else _now_ms() + lend()
         with described(self.session, f"deleting {len(doomed):,} files", self.of, stoppable=False):
+            rows = self.session.createDataFrame(pa.table(columns, names=list(Doomed._fields))).repartition(tasks)
+            until_ms = None if lend is None else _now_ms() + lend()
             done = rows.mapInArrow(_deleting(delete.share(tasks), until_ms), _OUTCOME).collect()
         raise_told(next((row.error for row in done if row.fate is None), None))
         by_key = {row.key: DeleteOutcome(row.key, Fate(row.fate), row.error) for row in done}

@@ -61,7 +61,8 @@ class SparkEngine:
     def surveys(self, walks: Sequence[TableWalk]) -> list[SparkSurvey | FirnlineError]:
         if not walks:
             return []
-        files = self._walk(walks).persist()
+        with described(self.session, "laying out the walk", self.of):
+            files = self._walk(walks).persist()
         held = Held(files, len(walks))
         try:
             with self.turn, described(self.session, "walking, and judging every file", self.of):

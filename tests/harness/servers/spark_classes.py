@@ -12,14 +12,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from firnline.spark.jvm.classes import BRIEF, OPTIONS, fit, mapped, written
+from firnline.spark.jvm.classes import BRIEF, BUFFERS, OPTIONS, fit, mapped, written
 from harness.servers.cache import alone
 
 
 def jvm_options() -> str:
     """Returns how the JVMs of Spark sessions are started: with the archive, where there is one."""
     archive = _archive()
-    return f"{BRIEF} {mapped(archive)}" if archive and archive.exists() else BRIEF
+    options = f"{BUFFERS} {BRIEF}"
+    return f"{options} {mapped(archive)}" if archive and archive.exists() else options
 
 
 def _archive() -> Path | None:
@@ -44,7 +45,7 @@ def make() -> None:
 
 def _fill(draft: Path) -> None:
     """Works a little with Spark, in a JVM that archives the classes it has loaded when it ends."""
-    os.environ[OPTIONS] = f"{BRIEF} {written(draft)}"
+    os.environ[OPTIONS] = f"{BUFFERS} {BRIEF} {written(draft)}"
     from firnline.spark.session import session
 
     spark: Any = session()

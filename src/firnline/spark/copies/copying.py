@@ -91,8 +91,8 @@ class SparkCopyMany:
         tasks = min(len(each), slots if self.at_once else slots * _TASKS_PER_SLOT)
         columns = [pa.array(column, kind) for column, kind in zip(zip(*each, strict=True), schema.types, strict=True)]
         numbered = pa.table([pa.array(range(len(each)), pa.int64()), *columns], names=["row", *schema.names])
-        rows = self.session.createDataFrame(numbered).repartition(tasks)
         with described(self.session, f"{doing} {len(each):,} files", self.of):
+            rows = self.session.createDataFrame(numbered).repartition(tasks)
             done = rows.mapInArrow(_Working(work), _OUTCOME).collect()
         raise_told(next((row.error for row in done if row.fate is None), None))
         by_row = {

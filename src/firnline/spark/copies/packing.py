@@ -53,8 +53,8 @@ def packed_on_executors(
     if not jobs:
         return []
     asked = pa.table([pa.array(range(len(jobs)), pa.int64()), pa.array(map(json.dumps, jobs))], names=["row", "job"])
-    rows = session.createDataFrame(asked).repartition(tasks)
     with described(session, f"packing {len(jobs):,} bundles", of):
+        rows = session.createDataFrame(asked).repartition(tasks)
         done = rows.mapInArrow(task, _SAID).collect()
     raise_told(next((row.error for row in done if row.row is None), None))
     by_row = {row.row: _outcome(row.said) for row in done}

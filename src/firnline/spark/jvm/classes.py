@@ -33,6 +33,9 @@ QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
 BRIEF = f"-XX:+UseSerialGC {QUICK_COMPILER}"
 """For one that ends within seconds and does little."""
 
+BUFFERS = "-Dio.netty.noUnsafe=false"
+"""Arrow's buffers stand on what Netty gives up by itself from Java 24 on: without it no row reaches that JVM."""
+
 _SILENT = "-XX:+IgnoreUnrecognizedVMOptions -Xlog:cds=off -Xlog:cds+dynamic=off"
 _ENDS_WITHIN_S = 60.0
 _FORGOTTEN_S = 600.0
@@ -140,7 +143,10 @@ def _sweep(folder: Path) -> None:
 @contextmanager
 def _in_environment(*options: str) -> Iterator[None]:
     """Has the environment say the options for as long as this lasts: the JVM that is started then inherits them."""
-    values = {OPTIONS: " ".join(filter(None, options)), LAUNCHER_OPTIONS: os.environ.get(LAUNCHER_OPTIONS, BRIEF)}
+    values = {
+        OPTIONS: " ".join(filter(None, (BUFFERS, *options))),
+        LAUNCHER_OPTIONS: os.environ.get(LAUNCHER_OPTIONS, BRIEF),
+    }
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
