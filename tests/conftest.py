@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -122,13 +122,27 @@ def _group_of(item: pytest.Item) -> str:
 
 def _cost(group: list[pytest.Item]) -> tuple[int, int]:
     """Returns what sorts a group before those that take less: Spark takes longer than a server or what tests of several
-    files share, and the pure tests fill what is left at the end.
+    files share, and the pure tests fill what is left at the end. Just before them come those of a server that
+    a bare machine builds beside the tests, for minutes: a process that asked for it early would only wait.
     """
-    is_spark = any(item.get_closest_marker("spark") for item in group)
-    is_shared = len({item.path for item in group}) > 1
-    is_served = any("server" in getattr(item, "fixturenames", ()) for item in group)
-    is_pure = all(item.nodeid.startswith("tests/unit/") for item in group)
-    return (0 if is_spark else 1 if is_shared or is_served else 3 if is_pure else 2), -len(group)
+    if any(item.get_closest_marker("spark") for item in group):
+        rank = 0
+    elif any(map(_needs_versitygw, group)):
+        rank = 3
+    elif len({item.path for item in group}) > 1 or any("server" in _fixtures(item) for item in group):
+        rank = 1
+    else:
+        rank = 4 if all(item.nodeid.startswith("tests/unit/") for item in group) else 2
+    return rank, -len(group)
+
+
+def _needs_versitygw(item: pytest.Item) -> bool:
+    return any("versitygw" in each.lower() for each in (item.nodeid, *_fixtures(item)))
+
+
+def _fixtures(item: pytest.Item) -> Sequence[str]:
+    found: Sequence[str] = getattr(item, "fixturenames", ())
+    return found
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
