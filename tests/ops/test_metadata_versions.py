@@ -11,9 +11,11 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
 import firnline
+from firnline.cli.main import run
 from firnline.lake import Lake
 from firnline.ops.table.versions import FEWER
 from firnline.plans.pages import size
+from firnline.stores.local import LocalFiles
 
 COMMITS = FEWER + 5
 CLEARING = "write.metadata.delete-after-commit.enabled"
@@ -83,13 +85,21 @@ def test_one_that_is_gone_is_of_unknown_size_and_stops_no_plan(theirs: Table) ->
     assert found["bytes"] == sum(there.values()) - there[gone]
 
 
-def test_plans_of_many_tables_count_them_and_ask_no_store(theirs: Table) -> None:
+def test_plans_of_many_tables_tell_the_same(
+    theirs: Table, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = planned(firnline.open("/dev/null"))
+    asked: list[str] = []
+    head = LocalFiles.head
+    monkeypatch.setattr(LocalFiles, "head", lambda store, key: asked.append(str(key)) or head(store, key))
     (answer,) = firnline.open("/dev/null").several().plan()
     assert answer.value is not None
-    found = answer.value.to_json()["metadata_versions"]
-    assert (found["versions"], found["bytes"], found["clearing"]) == (len(documents(theirs)), None, None)
-    assert answer.value.metadata_versions is not None
-    assert answer.value.metadata_versions.in_words().startswith(f"{found['versions']} versions; no expiry")
+    assert answer.value.to_json()["metadata_versions"] == alone
+    assert not [key for key in asked if key.endswith(".metadata.json")], "one listing tells of all of them"
+    assert alone["bytes"] == sum(documents(theirs).values())
+    assert run(["plan", "--all"]) == 0
+    line = f"metadata: {alone['versions']} versions, {size(alone['bytes'])}; no expiry removes any of them"
+    assert line in capsys.readouterr().out.splitlines()
 
 
 def test_an_expiry_removes_none_of_them(theirs: Table) -> None:

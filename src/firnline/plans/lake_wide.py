@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from firnline.model.files import Tally
@@ -45,16 +45,26 @@ def sums_of(plans: Sequence[TablePlan]) -> Mapping[str, Any]:
 def sums_of_sizes(found: Sequence[tuple[Tally | None, MetadataVersions | None]]) -> Mapping[str, Any]:
     """Returns how large the tables are, as far as their metadata tells, and how much that metadata is itself."""
     live = [size for size, _ in found if size is not None]
-    versions = [each for _, each in found if each is not None]
-    count, unsized = sum(each.versions for each in versions), sum(each.unsized for each in versions)
+    versions = versions_together(each for _, each in found)
     return {
         "live": {**tally_json(sum(live, Tally())), "unknown": len(found) - len(live)},
         "metadata_versions": {
-            "versions": count,
-            "bytes": None if count and unsized == count else sum(each.bytes for each in versions),
-            "unsized": unsized,
+            "versions": versions.versions,
+            "bytes": None if versions.versions and versions.unsized == versions.versions else versions.bytes,
+            "unsized": versions.unsized,
         },
     }
+
+
+def versions_together(found: Iterable[MetadataVersions | None]) -> MetadataVersions:
+    """Returns the versions of several tables' metadata as one."""
+    of = [each for each in found if each is not None]
+    return MetadataVersions(
+        sum(each.versions for each in of),
+        sum(each.bytes for each in of),
+        sum(each.unsized for each in of),
+        cleared=bool(of) and all(each.cleared for each in of),
+    )
 
 
 def lake_wide_json(plans: Sequence[TablePlan]) -> dict[str, Any]:
@@ -76,6 +86,9 @@ def _blocks(plans: Sequence[TablePlan]) -> Iterator[Block]:
     yield from what_failed("not planned: {}", sums["failed"], sums["unread_catalogs"])
     if sums["refused"]:
         yield Line(f"a run would refuse: {counted(sums['refused'], 'table')}; not counted above")
+    versions = versions_together(each.value.metadata_versions for each in plans if each.value is not None)
+    if versions.versions:
+        yield Line(f"metadata: {versions.in_words()}")
     yield Line("nothing was changed")
     yield Hint("`firnline plan TABLE` shows one of them: its snapshots, and all of a reason that is cut here")
 

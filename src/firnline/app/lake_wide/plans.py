@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from firnline.app.many import answer_of, on_each
 from firnline.app.runs import Runs
+from firnline.app.verbs.planning import with_versions
 from firnline.errors import FirnlineError
 from firnline.ops.neighbours.others import FindOthers, OthersOnce
+from firnline.ops.table.versions import listed_versions
 from firnline.plans.answers import Found, TableAnswer
 from firnline.plans.request import Request
 from firnline.ports.progress import Silent
@@ -110,8 +112,9 @@ class LakePlans:
             if isinstance(each.survey, FirnlineError):
                 raise each.survey
             drafted = each.drafted
-            planned = self.runs.finished(drafted.work, drafted.draft, each.survey, each.engine)
-            return act(drafted, planned)
+            work = drafted.work
+            planned = self.runs.finished(work, drafted.draft, each.survey, each.engine)
+            return act(drafted, with_versions(planned, listed_versions(work.source.format, planned.state, work.store)))
 
         drafted = [answer.value for answer in answers if answer.value is not None]
         surveyed = self._surveyed(drafted, of_all, interrupted)

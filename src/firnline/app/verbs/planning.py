@@ -27,7 +27,7 @@ from firnline.ops.runs.plan import (
 )
 from firnline.ops.runs.presence import without_false_promise
 from firnline.ops.table.context import TableContext
-from firnline.ops.table.versions import counted_versions, sized_versions
+from firnline.ops.table.versions import sized_versions
 from firnline.ops.tiers.choosing import choose_archive
 from firnline.ops.tiers.sizing import with_archive_size
 from firnline.plans.plan import Archive, Conflict, Plan
@@ -37,6 +37,7 @@ from firnline.ports.engines import Survey
 
 if TYPE_CHECKING:  # what acts is loaded where a run acts: a small plan is mostly imports
     from firnline.plans.graph.facts import SnapshotGraph
+    from firnline.plans.metadata_versions import MetadataVersions
     from firnline.policy.readers import ReaderNeeds
     from firnline.ports.formats import State
 
@@ -56,6 +57,11 @@ class _Steps:
     handed: ChooseArchive
 
 
+def with_versions(planned: Planned, versions: MetadataVersions | None) -> Planned:
+    """Returns the plan, which tells of the versions of its table's metadata."""
+    return replace(planned, plan=replace(planned.plan, metadata_versions=versions))
+
+
 @dataclass(frozen=True, slots=True)
 class Planning:
     """Plans of tables. It has no power to delete."""
@@ -65,8 +71,7 @@ class Planning:
     def _planned(self, work: TableContext, request: Request) -> Planned:
         """Returns the plan of one table, with the sizes of its metadata's versions."""
         planned = self._bounded(work, request)
-        versions = sized_versions(work.source.format, planned.state, work.store)
-        return replace(planned, plan=replace(planned.plan, metadata_versions=versions))
+        return with_versions(planned, sized_versions(work.source.format, planned.state, work.store))
 
     def _bounded(self, work: TableContext, request: Request) -> Planned:
         """Returns the plan; where the operator set a bound, that of the oldest snapshots which it allows."""
@@ -168,9 +173,7 @@ class Planning:
         else:
             planned = finish_plan(draft, survey, engine, partial(measured, work.store))
         planned = without_false_promise(planned, work.source.format, work.store)
-        versions = counted_versions(work.source.format, planned.state)
-        plan = with_archive_size(work, replace(planned.plan, metadata_versions=versions), planned.state)
-        planned = replace(planned, plan=plan)
+        planned = replace(planned, plan=with_archive_size(work, planned.plan, planned.state))
         return self._noted(planned, work.source) if planned.plan.stages else planned
 
     def _noted(self, planned: Planned, source: TableSource) -> Planned:

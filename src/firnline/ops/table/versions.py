@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 from firnline.errors import FirnlineError
+from firnline.model.locations import identity
 from firnline.plans.metadata_versions import MetadataVersions
 from firnline.ports.abilities import KeepsVersions
 from firnline.ports.formats import State, TableFormat
-from firnline.ports.stores import Head
+from firnline.ports.stores import Head, List
 
 FEWER = 20
 """So many earlier versions are proposed: enough for a commit to be found again in the log of a busy table."""
 _MEASURED, _THREADS = 256, 16
 """The newest so many are asked for their size: a log may name thousands, and a plan does not wait for all of them."""
+_LISTED = 20_000
+"""So many objects of a folder are looked through, where many tables are planned: some requests for each table."""
 
 
-def counted_versions(table_format: TableFormat, state: State) -> MetadataVersions | None:
-    """Returns how many versions the table's log names, and asks no store; None for a format without such a log."""
+def listed_versions(table_format: TableFormat, state: State, store: List) -> MetadataVersions | None:
+    """Returns the versions with their sizes, by one listing of their folder: plans of a thousand tables cannot ask for
+    each version. None for a format without such a log. What the listing does not show is of unknown size.
+    """
     if not isinstance(table_format, KeepsVersions):
         return None
-    versions = len(table_format.versions(state))
-    return MetadataVersions(versions, unsized=versions, cleared=table_format.clearing(state, FEWER) is None)
+    keys = [key for key, _ in table_format.versions(state)]
+    there = _listed(store, keys)
+    return _told(table_format, state, [there.get(identity(key)) for key in keys])
 
 
 def sized_versions(table_format: TableFormat, state: State, store: Head) -> MetadataVersions | None:
@@ -32,20 +39,36 @@ def sized_versions(table_format: TableFormat, state: State, store: Head) -> Meta
     if not isinstance(table_format, KeepsVersions):
         return None
     keys = [key for key, _ in table_format.versions(state)]
-    sizes = _sizes(store, keys[-_MEASURED:])
+    asked = _sizes(store, keys[-_MEASURED:])
+    return _told(table_format, state, [None] * (len(keys) - len(asked)) + asked)
+
+
+def _told(table_format: KeepsVersions, state: State, sizes: Sequence[int | None]) -> MetadataVersions:
     known = [each for each in sizes if each is not None]
     setting = table_format.clearing(state, FEWER)
     left = sizes[-FEWER - 1 :]
-    worth = setting is not None and len(keys) > len(left) and None not in left
+    worth = setting is not None and len(sizes) > len(left) and None not in left
     return MetadataVersions(
-        len(keys),
+        len(sizes),
         sum(known),
-        len(keys) - len(known),
+        len(sizes) - len(known),
         cleared=setting is None,
         setting=setting if worth else None,
         left=len(left) if worth else 0,
         left_bytes=sum(each or 0 for each in left) if worth else 0,
     )
+
+
+def _listed(store: List, keys: Sequence[str]) -> dict[str, int]:
+    """Returns the sizes of those that lie beside the newest one, by their identities; none if they cannot be listed."""
+    wanted = {identity(key) for key in keys}
+    names = {key.rpartition("/")[2] for key in wanted}
+    try:
+        listed = islice(store.list(keys[-1].rpartition("/")[0]), _LISTED)
+        there = {identity(each.key): each.size for each in listed if each.key.rpartition("/")[2] in names}
+    except FirnlineError:
+        return {}
+    return {name: size for name, size in there.items() if name in wanted}
 
 
 def _sizes(store: Head, keys: Sequence[str]) -> list[int | None]:
