@@ -18,7 +18,7 @@ from firnline.app.places import now_ms
 from firnline.cli.main import run
 from firnline.errors import Interrupted, NoSuchTable, UnreadableMetadata
 from firnline.model.files import Tally
-from firnline.plans.lake_wide import TablePlan, lake_wide_json, lake_wide_page, refusal_in, sums_of, victims_in
+from firnline.plans.lake_wide import MOST_IDLE, TablePlan, lake_wide_json, lake_wide_page, refusal_in, sums_of, victims_in
 from firnline.plans.plan import Plan
 from firnline.ports.catalogs import TableName
 from firnline.ports.engines import TableWalk
@@ -206,6 +206,28 @@ def test_the_page_begins_with_what_needs_a_person_and_ends_with_sums(five: RealL
     said = lake_wide_json(plans)
     assert [each["error"] is None for each in said["tables"]] == [False, True, True, True, True]
     assert json.loads(json.dumps(said)) == said
+
+
+def test_tables_of_which_nothing_goes_share_a_line_if_there_are_many(
+    five: RealLake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(MOST_IDLE):
+        five.create(f"idle{number}")
+    monkeypatch.chdir(five.folder)
+    words = ["plan", "--all", "--retain-last", "1", "--older-than", str(now_ms()), "--blast-radius", "100%"]
+    assert run(words) == 0
+    shown = capsys.readouterr().out
+    assert f"and {MOST_IDLE + 1} tables more" in shown  # `a` has one snapshot
+    assert "lake.db.e" in shown
+    assert "15 tables" in shown
+    assert not any(f"idle{number}" in shown for number in range(MOST_IDLE))
+    assert "--list" in capsys.readouterr().err + shown
+    assert run([*words, "--list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"idle{number}" in listed for number in range(MOST_IDLE))
+    assert "tables more" not in listed
+    assert run(["expire", "--all", "--yes", *words[2:]]) == 0
+    assert f"and {MOST_IDLE + 1} tables more" in capsys.readouterr().out
 
 
 def test_the_command_shows_all_and_exits_with_what_went_wrong(

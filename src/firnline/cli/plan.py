@@ -94,7 +94,7 @@ def show_plans(
         shown = the_answer(several)
         output_for(as_json).show(explain(shown, everything), shown.to_json())
         return 0
-    return _show_all(list(several), as_json)
+    return _show_all(list(several), as_json, everything)
 
 
 def refuse_files(one: str | None) -> None:
@@ -105,9 +105,9 @@ def refuse_files(one: str | None) -> None:
     raise UsageError("with --orphans a plan lists none", hint=listing)
 
 
-def _show_all(plans: list[TablePlan], as_json: bool) -> int:
+def _show_all(plans: list[TablePlan], as_json: bool, everything: bool) -> int:
     """Shows the plans together. Returns the exit code of the first table that could not be planned."""
     from firnline.plans.lake_wide import lake_wide_json, lake_wide_page
 
-    output_for(as_json).show(lake_wide_page(plans), lake_wide_json(plans))
+    output_for(as_json).show(lake_wide_page(plans, everything), lake_wide_json(plans))
     return exit_code_of(each.problem for each in plans)

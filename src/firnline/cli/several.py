@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from firnline.cli.terminal.manners import is_verbose
 from firnline.cli.terminal.output import exit_code_of, output_for
 from firnline.journal.events import RunState
 from firnline.model.files import Tally
 from firnline.plans.answers import TableAnswer, counts_of, facts_of, what_failed
+from firnline.plans.lake_wide import MOST_IDLE
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
 from firnline.plans.plan import tally_json
 
@@ -70,7 +72,11 @@ def _sums(answers: Sequence[AnyCarried]) -> dict[str, Any]:
 
 def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
     sums = _sums(answers)
-    rows = [_carried_row(each) for each in answers]
+    idle = [each for each in answers if _is_idle(each)]
+    shared = len(idle) > MOST_IDLE and not is_verbose()
+    rows = [_carried_row(each) for each in answers if not (shared and _is_idle(each))]
+    if shared:
+        rows.append((f"and {number(len(idle))} tables more", "0", "0", size(0), "nothing to do"))
     victims = sums["victims"]
     last = (counted(sums["tables"], "table"), number(sums["expired"]), number(victims["files"]), size(victims["bytes"]))
     headings = ("table", "expired", "files", "bytes", "")
@@ -89,10 +95,15 @@ def _goes_on(each: AnyCarried) -> bool:
     return status is not None and status.state is not RunState.CANCELLED
 
 
+def _is_idle(each: AnyCarried) -> bool:
+    """Tells whether there was nothing to do for the table."""
+    return each.problem is None and each.value is not None and each.value.status is None and not _victims(each).files
+
+
 def _carried_row(each: AnyCarried) -> tuple[str, ...]:
     why = "" if each.problem is None else shortened(each.problem.message)
-    if each.value is None:
-        return (each.table, "", "", "", why)
+    if each.value is None or (each.problem is not None and not _goes_on(each)):
+        return (each.table, "", "", "", why)  # what it planned does not go
     victims = _victims(each)
     return (each.table, number(_expired(each)), number(victims.files), size(victims.bytes), why or _stands(each))
 
@@ -101,7 +112,7 @@ def _stands(each: AnyCarried) -> str:
     """Returns the state of the table's run in a few words; if there is no run, that nothing was changed."""
     status = None if each.value is None else each.value.status
     if status is None:
-        return "nothing was changed" if _victims(each).files else "nothing to do"
+        return "nothing to do" if _is_idle(each) else "nothing was changed"
     return f"{status.state}, waits for {status.waits_told}" if status.waits else str(status.state)
 
 

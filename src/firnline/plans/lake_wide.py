@@ -12,6 +12,8 @@ from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number,
 from firnline.plans.plan import Plan, tally_json
 
 _HEADINGS = ("table", "snapshots", "would expire", "files", "bytes", "")
+MOST_IDLE = 10
+"""Tables of which nothing goes that have a line each; if there are more, they share one, unless all are asked for."""
 
 
 TablePlan = TableAnswer[Plan]
@@ -71,13 +73,13 @@ def lake_wide_json(plans: Sequence[TablePlan]) -> dict[str, Any]:
     return {"tables": [facts_of(each) for each in _worst_first(plans)], "sums": dict(sums_of(plans))}
 
 
-def lake_wide_page(plans: Sequence[TablePlan]) -> Page:
-    return Page(tuple(_blocks(plans)))
+def lake_wide_page(plans: Sequence[TablePlan], everything: bool = False) -> Page:
+    return Page(tuple(_blocks(plans, everything)))
 
 
-def _blocks(plans: Sequence[TablePlan]) -> Iterator[Block]:
+def _blocks(plans: Sequence[TablePlan], everything: bool) -> Iterator[Block]:
     sums = sums_of(plans)
-    rows = tuple(_row(each) for each in _worst_first(plans))
+    rows, idle = _rows(_worst_first(plans), everything)
     last = (
         counted(sums["tables"], "table"), number(sums["snapshots"]), number(sums["expire"]),
         number(sums["victims"]["files"]), size(sums["victims"]["bytes"]), "",
@@ -91,6 +93,8 @@ def _blocks(plans: Sequence[TablePlan]) -> Iterator[Block]:
         yield Line(f"metadata: {versions.in_words()}")
     yield Line("nothing was changed")
     yield Hint("`firnline plan TABLE` shows one of them: its snapshots, and all of a reason that is cut here")
+    if idle:
+        yield Hint("`--list` gives those of which nothing would go a line each, too")
 
 
 def _worst_first(plans: Sequence[TablePlan]) -> list[TablePlan]:
@@ -103,11 +107,30 @@ def _worst_first(plans: Sequence[TablePlan]) -> list[TablePlan]:
     return sorted(plans, key=place)
 
 
+def _rows(plans: Sequence[TablePlan], everything: bool) -> tuple[list[tuple[str, ...]], int]:
+    """Returns the lines of tables, and how many tables share the last of them."""
+    idle = [each for each in plans if _is_idle(each)]
+    if everything or len(idle) <= MOST_IDLE:
+        return [_row(each) for each in plans], 0
+    snapshots = sum(_snapshots(each) for each in idle)
+    shared = (f"and {number(len(idle))} tables more", number(snapshots), "0", "0", size(0), "")
+    return [*(_row(each) for each in plans if not _is_idle(each)), shared], len(idle)
+
+
+def _is_idle(each: TablePlan) -> bool:
+    """Tells whether nothing of the table would go, and nothing about it is worth a line of its own."""
+    plan = each.value
+    return plan is not None and refusal_in(each) is None and not plan.stages and not victims_in(each).files
+
+
+def _snapshots(each: TablePlan) -> int:
+    return 0 if each.value is None else len(each.value.keep) + len(each.value.expire)
+
+
 def _row(each: TablePlan) -> tuple[str, ...]:
     reason = shortened(refusal_in(each) or "")
     if each.value is None:
         return (each.table, "", "", "", "", reason)
-    every = len(each.value.keep) + len(each.value.expire)
     victims = victims_in(each)
-    figures = (number(every), number(len(each.value.expire)), number(victims.files), size(victims.bytes))
+    figures = (number(_snapshots(each)), number(len(each.value.expire)), number(victims.files), size(victims.bytes))
     return (each.table, *figures, reason)

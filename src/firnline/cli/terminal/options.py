@@ -99,7 +99,7 @@ IncludeOutside = Annotated[
     bool | None,
     typer.Option("--include-outside/--no-include-outside", help="Let files outside the table's own folders go too."),
 ]
-Everything = Annotated[bool, typer.Option("--list", help="Show every snapshot, not only the newest.")]
+Everything = Annotated[bool, typer.Option("--list", help="Show every snapshot, not only the newest, and every table.")]
 Files = Annotated[
     Path | None, typer.Option("--files", metavar="OUT", help="Write the files that would go: OUT.parquet or OUT.csv.")
 ]
