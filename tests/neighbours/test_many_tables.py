@@ -18,7 +18,15 @@ from firnline.app.places import now_ms
 from firnline.cli.main import run
 from firnline.errors import Interrupted, NoSuchTable, UnreadableMetadata
 from firnline.model.files import Tally
-from firnline.plans.lake_wide import MOST_IDLE, TablePlan, lake_wide_json, lake_wide_page, refusal_in, sums_of, victims_in
+from firnline.plans.lake_wide import (
+    MOST_IDLE,
+    TablePlan,
+    lake_wide_json,
+    lake_wide_page,
+    refusal_in,
+    sums_of,
+    victims_in,
+)
 from firnline.plans.plan import Plan
 from firnline.ports.catalogs import TableName
 from firnline.ports.engines import TableWalk

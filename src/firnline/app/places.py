@@ -252,8 +252,8 @@ class Places:
         def excused(name: TableName) -> bool:
             return effective(self.config, name.catalog, name.namespace, name.name).sharing.value == NONE
 
-        sealed = self.memory.sealed()
-        return Index(sealed, lambda store, units: look_up(store, units).of, RealPaths, excused, self.progress)
+        sealed, trusted = self.memory.sealed(), self.trusted
+        return Index(sealed, lambda store, units: look_up(store, units).of, RealPaths, excused, trusted, self.progress)
 
     @property
     def trusted(self) -> frozenset[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -91,15 +91,13 @@ def _card(said: list[Any]) -> Card:
 
 def _bridge_json(bridge: Bridge) -> list[Any]:
     file = bridge.file
-    return [file.kind.value, file.key, file.size, file.opens, bridge.folders]
+    return [file.kind.value, file.key, file.size, file.opens, file.expects, bridge.folders]
 
 
 def _bridges(said: list[list[Any]]) -> Bridges:
     from firnline.ops.neighbours.outward import Bridge
 
-    return tuple(
-        Bridge(File(FileKind(kind), key, size, opens), tuple(folders)) for kind, key, size, opens, folders in said
-    )
+    return tuple(Bridge(File(FileKind(kind), *file), tuple(folders)) for kind, *file, folders in said)
 
 
 LookUp = Callable[[List, Iterable[File]], "StampsOf"]
@@ -107,7 +105,7 @@ LookUp = Callable[[List, Iterable[File]], "StampsOf"]
 
 _THREADS = 8
 _TRIES = 3
-_LAYOUT = 2
+_LAYOUT = 3
 """Counts up whenever what was remembered before would be read wrongly, or would be wrong now."""
 _UNIQUE = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}[^/]*$", re.IGNORECASE)
 """Names of metadata that no writer gives twice."""
@@ -145,12 +143,15 @@ class Index:
     thread did not check itself. Another thread may note, after a walk, what it had read before.
 
     `excused` tells of a table whether the operator says that it shares no file: if it cannot be read, nothing stops.
+    `trusted` are the snapshots for whose units the operator vouches: what was found so is recalled only where the same
+    are vouched for.
     """
 
     cache: Sealed
     look_up: LookUp
     real_names: Callable[[], RealNames]
     excused: Callable[[TableName], bool] = lambda name: False
+    trusted: Set[str] = frozenset()
     progress: Progress = field(default_factory=Silent)
     real: RealNames = field(init=False, repr=False)
     _cards: dict[tuple[str, TableName], Card] = field(default_factory=dict, init=False, repr=False)
@@ -283,14 +284,17 @@ class Index:
 
     def _recall(self, address: str) -> None:
         self._recalled.add(address)
-        said = self.cache.get(("cards", _LAYOUT, address))
+        said = self.cache.get(self._name_of_cards(address))
         recalled = {(address, name): card for name, card in (() if said is None else cards_from_bytes(said))}
         with self._noting:
             self._cards = {**recalled, **self._cards}
 
     def _remember(self, address: str) -> None:
         cards = [(name, card) for (at, name), card in self._cards.items() if at == address]
-        self.cache.put(("cards", _LAYOUT, address), cards_to_bytes(cards))
+        self.cache.put(self._name_of_cards(address), cards_to_bytes(cards))
+
+    def _name_of_cards(self, address: str) -> tuple[str | int, ...]:
+        return ("cards", _LAYOUT, address, *sorted(self.trusted))
 
     def _excuse(self, name: TableName, problem: FirnlineError, instead: C) -> C:
         """Returns what stands for an excused table. Raises RefusedForSafety for any other: it may need any file; and

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from firnline.model.files import File
 from firnline.model.locations import bare_path, identity, parse_location
 from firnline.ops.neighbours.folders import OwnFolders
-from firnline.ports.expanding import EXPECTS, Expand, Expanded, dependences, opener, unit_of
+from firnline.ports.expanding import EXPECTS, Expand, Expanded, dependences, opener, unit_of, with_expectations
 from firnline.ports.stores import RealNames
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ StampsOf = Callable[[Sequence[str]], list[bytes | None]]
 
 _THREADS = 8
 _MOST_FOLDERS = 32
+_UNSAID = -(1 << 62)
+"""Less than whatever a format expects of a unit, in its own code."""
 DIGEST_BYTES = 16
 
 
@@ -164,13 +166,26 @@ class _Walk:
         return unit.digest is None or unit.digest not in self._walked.units
 
     def _meet(self, units: Sequence[File]) -> None:
-        new = {identity(each.key): each for each in units if identity(each.key) not in self._units}
+        new = self._unmet(units)
         stamps = self._means.stamps_of([each.key for each in new.values()])
         expand = self._means.expand
         # What is noted of a unit stands for all below it, down to the last kind: so it depends on all that they do.
         beside = dependences(expand, [replace(each, kind=expand.order[-1]) for each in new.values()])
         for (name, file), stamp, told in zip(new.items(), stamps, beside, strict=True):
-            self._units[name] = _Unit(file, _digest(name, stamp, told))
+            self._units[name] = _Unit(file, _digest(file, stamp, told))
+
+    def _unmet(self, units: Sequence[File]) -> dict[str, File]:
+        """Returns what is to be met, by identity: new units, and those of which more is expected than was known. A unit
+        is held against the most that is said of it; so is that of a walk which judges.
+        """
+        due: dict[str, File] = {}
+        for file in units:
+            name = identity(file.key)
+            met = self._units.get(name)
+            known = due.get(name) or (met and met.file)
+            if known is None or (not (met and met.is_there) and _says_more(file, known)):
+                due[name] = file
+        return due
 
     def _take(self, due: Sequence[_Unit], answer: Expanded) -> None:
         """Notes what units name: deeper units, and the folders of all that lies outside."""
@@ -211,10 +226,15 @@ def _folder(name: str) -> str:
     return name.rpartition("/")[0] + "/"
 
 
-def _digest(name: str, stamp: bytes | None, beside: str | None) -> bytes | None:
+def _says_more(file: File, known: File) -> bool:
+    return file.expects is not None and (known.expects is None or file.expects > known.expects)
+
+
+def _digest(file: File, stamp: bytes | None, beside: str | None) -> bytes | None:
+    """Returns what a unit is known by: its bytes, its name, what its table expects below it, and what it depends on."""
     if stamp is None or beside is None:
         return None
-    said = f"{name}\0{beside}" if beside else name
+    said = f"{identity(file.key)}\0{file.expects}\0{beside}"
     return blake2b(stamp + said.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
 
 
@@ -227,7 +247,7 @@ def _named(answer: Expanded, wanted: pa.Array) -> Iterator[tuple[str, int]]:
 
 def _units_named(answer: Expanded) -> tuple[list[File], Iterator[tuple[int, str]]]:
     """Returns the units that these name, and for each of these by its number which, each once: a table's lists name
-    nearly the same manifests again and again.
+    nearly the same manifests again and again. Of one that is named twice counts the most that is expected of it.
     """
     import numpy as np
     import pyarrow as pa
@@ -237,8 +257,10 @@ def _units_named(answer: Expanded) -> tuple[list[File], Iterator[tuple[int, str]
     coded = rows.column("identity").dictionary_encode()
     names, codes = coded.dictionary.to_pylist(), coded.indices.to_numpy()
     facts = [name for name in ("key", "size", "kind", EXPECTS) if name in rows.schema.names]
-    first = np.unique(codes, return_index=True)[1]
-    units = [unit_of(row) for row in rows.select(facts).take(pa.array(first)).to_pylist()]
+    expected = with_expectations(rows).column(EXPECTS).fill_null(_UNSAID).to_numpy(zero_copy_only=False)
+    most_first = np.lexsort((-expected, codes))
+    chosen = most_first[np.unique(codes[most_first], return_index=True)[1]]
+    units = [unit_of(row) for row in rows.select(facts).take(pa.array(chosen)).to_pylist()]
     of = answer.of[wanted.to_numpy(zero_copy_only=False)]
     pairs = np.unique(of * len(names) + codes)
     return units, ((pair // len(names), names[pair % len(names)]) for pair in pairs.tolist())
