@@ -62,10 +62,16 @@ def test_what_modules_are_made_of_is_set_aside_and_what_tasks_leave_is_collected
         assert gc.get_freeze_count() <= aside, "nothing was loaded since; some of what was set aside may have ended"
         gc.collect()
         assert left() is None
+        kept = Left()
+        left = weakref.ref(kept)
         monkeypatch.setitem(sys.modules, "firnline_loaded_later", sys)
-        aside = gc.get_freeze_count()
+        aside, loaded = gc.get_freeze_count(), [[] for _ in range(5_000)]
         begin_task()
-        assert gc.get_freeze_count() > aside
+        assert gc.get_freeze_count() > aside + len(loaded) / 2
+        del kept  # set aside while it was held, as what another program's tasks left
+        monkeypatch.setitem(sys.modules, "firnline_loaded_last", sys)
+        begin_task()
+        assert left() is None
     finally:
         gc.unfreeze()
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +15,14 @@ from pyiceberg.table import Table
 
 import firnline
 from firnline.cli.main import run
+from firnline.errors import StoreError
+from firnline.formats.iceberg.table import IcebergFormat
 from firnline.lake import Lake
-from firnline.ops.table.versions import FEWER
+from firnline.ops.table.versions import FEWER, listed_versions
 from firnline.plans.pages import size
-from firnline.stores.local import LocalFiles
+from firnline.ports.formats import State
+from firnline.ports.stores import ObjectMeta
+from firnline.stores.objects import ObjectStores
 
 COMMITS = FEWER + 5
 CLEARING = "write.metadata.delete-after-commit.enabled"
@@ -85,17 +92,57 @@ def test_one_that_is_gone_is_of_unknown_size_and_stops_no_plan(theirs: Table) ->
     assert found["bytes"] == sum(there.values()) - there[gone]
 
 
-def test_plans_of_many_tables_tell_the_same(
-    theirs: Table, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+class Bucket(ObjectStores):
+    """Lists what a table's log names, each of ten bytes, after so many others; notes the listings, and may fail."""
+
+    def __init__(self, state: State, fails_after: int | None = None, before: int = 0) -> None:
+        super().__init__()
+        self._state, self._fails_after, self._before = state, fails_after, before
+        self.listings: list[str] = []
+
+    def list(self, prefix: str) -> Iterator[ObjectMeta]:
+        self.listings.append(prefix)
+        yield from (ObjectMeta(f"{prefix}/0-{number}", 1) for number in range(self._before))
+        for number, (key, _) in enumerate(IcebergFormat(self).versions(self._state)):
+            if number == self._fails_after:
+                raise StoreError("the bucket went away")
+            yield ObjectMeta(key, 10)
+
+
+def in_a_bucket(table: Table) -> State:
+    """Returns the table's state as if all of it were in a bucket."""
+    state = IcebergFormat(ObjectStores()).load("lake.ns.t", table.metadata_location)
+    here, there = table.location(), "s3://bucket/t"
+    document = json.loads(json.dumps(state.document).replace(here, there))
+    return replace(state, document=document, fence=state.fence.replace(here, there), location=there)
+
+
+@pytest.mark.parametrize(
+    ("bucket", "seen"),
+    [({}, COMMITS + 2), ({"fails_after": 4}, 4), ({"fails_after": 0}, 0), ({"before": 5_000}, 0)],
+    ids=["whole", "cut", "silent", "too many objects"],
+)
+def test_many_tables_in_buckets_are_listed_once_each(theirs: Table, bucket: dict[str, int], seen: int) -> None:
+    state = in_a_bucket(theirs)
+    store = Bucket(state, **bucket)
+    found = listed_versions(IcebergFormat(store), state, store)
+    assert found is not None
+    assert (found.versions, found.bytes, found.unsized) == (COMMITS + 2, 10 * seen, COMMITS + 2 - seen)
+    assert store.listings == ["s3://bucket/t/metadata"]
+
+
+def test_an_expiry_of_many_tables_lists_no_versions(theirs: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker asks all tables in every round: what only informs costs no request there."""
+    monkeypatch.setattr("firnline.app.several.listed_versions", pytest.fail)
+    (answer,) = firnline.open("/dev/null").several().expire(older_than="2100-01-01", retain_last=1)
+    assert answer.problem is None
+
+
+def test_plans_of_many_tables_tell_the_same(theirs: Table, capsys: pytest.CaptureFixture[str]) -> None:
     alone = planned(firnline.open("/dev/null"))
-    asked: list[str] = []
-    head = LocalFiles.head
-    monkeypatch.setattr(LocalFiles, "head", lambda store, key: asked.append(str(key)) or head(store, key))
     (answer,) = firnline.open("/dev/null").several().plan()
     assert answer.value is not None
     assert answer.value.to_json()["metadata_versions"] == alone
-    assert not [key for key in asked if key.endswith(".metadata.json")], "one listing tells of all of them"
     assert alone["bytes"] == sum(documents(theirs).values())
     assert run(["plan", "--all"]) == 0
     line = f"metadata: {alone['versions']} versions, {size(alone['bytes'])}; no expiry removes any of them"

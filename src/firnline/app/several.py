@@ -22,6 +22,7 @@ from firnline.app.runs import Leave, Runs
 from firnline.app.searches import Examined, Searches
 from firnline.app.unfinished import UnfinishedRuns
 from firnline.app.verbs.of_several import ComingAnswers, TableAnswers
+from firnline.app.verbs.planning import with_versions
 from firnline.errors import FirnlineError, UnreadableMetadata, UsageError
 from firnline.journal.runs import Run
 from firnline.ops.history.timeline import Span, Timeline
@@ -30,6 +31,7 @@ from firnline.ops.orphans.joining import takes_orphans_alone
 from firnline.ops.runs.plan import Planned
 from firnline.ops.runs.status import RunStatus
 from firnline.ops.table.context import TableContext
+from firnline.ops.table.versions import listed_versions
 from firnline.plans.answers import Found, TableAnswer
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
@@ -60,8 +62,10 @@ class Several:
         request = _unbounded(request_of(**asked))
 
         def planned(drafted: Drafted, found: Planned, search: Search | None = None) -> Plan:
+            work = drafted.work
             found = found if search is None else with_search(found, search)
-            plan = self._saved(drafted.work, found, search) if save else found.plan
+            found = with_versions(found, listed_versions(work.source.format, found.state, work.store))
+            plan = self._saved(work, found, search) if save else found.plan
             found.close()  # only the figures are kept: files of a thousand tables would not fit
             return plan
 

@@ -49,7 +49,7 @@ def plan(
     orphans: options.WithOrphans = False,
     files: options.Files = None,
     save: Annotated[bool, typer.Option("--save", help="Keep the plan, for `firnline commit RUN`.")] = False,
-    everything: options.Everything = False,
+    everything: options.EveryLine = False,
     trust: options.TrustSnapshot = None,
     policy: options.Policy = None,
     config: options.Config = None,

@@ -10,7 +10,7 @@ from firnline.cli.terminal.output import exit_code_of, output_for
 from firnline.journal.events import RunState
 from firnline.model.files import Tally
 from firnline.plans.answers import TableAnswer, counts_of, facts_of, what_failed
-from firnline.plans.lake_wide import MOST_IDLE
+from firnline.plans.lake_wide import MOST_IDLE, more_tables
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
 from firnline.plans.plan import tally_json
 
@@ -76,7 +76,7 @@ def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
     shared = len(idle) > MOST_IDLE and not is_verbose()
     rows = [_carried_row(each) for each in answers if not (shared and _is_idle(each))]
     if shared:
-        rows.append((f"and {number(len(idle))} tables more", "0", "0", size(0), "nothing to do"))
+        rows.append((more_tables(idle), "0", "0", size(0), "nothing to do"))
     victims = sums["victims"]
     last = (counted(sums["tables"], "table"), number(sums["expired"]), number(victims["files"]), size(victims["bytes"]))
     headings = ("table", "expired", "files", "bytes", "")
@@ -84,6 +84,8 @@ def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
     yield from what_failed("not carried out: {}; not counted above", sums["failed"], sums["unread_catalogs"])
     deleted = sums["deleted"]
     yield Line(f"deleted now: {counted(deleted['files'], 'file')}, {size(deleted['bytes'])}")
+    if shared:
+        yield Hint("`-v` gives those with nothing to do a line each, too")
     if any(map(_goes_on, answers)):
         yield Hint("`firnline runs` shows each run; `firnline undo RUN` brings one back as long as it can be undone")
         yield Hint("`firnline purge` deletes the files of all of them, once grace is over")

@@ -113,8 +113,13 @@ def _rows(plans: Sequence[TablePlan], everything: bool) -> tuple[list[tuple[str,
     if everything or len(idle) <= MOST_IDLE:
         return [_row(each) for each in plans], 0
     snapshots = sum(_snapshots(each) for each in idle)
-    shared = (f"and {number(len(idle))} tables more", number(snapshots), "0", "0", size(0), "")
+    shared = (more_tables(idle), number(snapshots), "0", "0", size(0), "")
     return [*(_row(each) for each in plans if not _is_idle(each)), shared], len(idle)
+
+
+def more_tables(those: Sequence[object]) -> str:
+    """Returns what stands for tables that share a line."""
+    return f"and {number(len(those))} tables more"
 
 
 def _is_idle(each: TablePlan) -> bool:

@@ -13,7 +13,7 @@ from firnline.app.runs import Runs
 from firnline.app.verbs.planning import with_versions
 from firnline.errors import FirnlineError
 from firnline.ops.neighbours.others import FindOthers, OthersOnce
-from firnline.ops.table.versions import listed_versions
+from firnline.ops.table.versions import counted_versions
 from firnline.plans.answers import Found, TableAnswer
 from firnline.plans.request import Request
 from firnline.ports.progress import Silent
@@ -114,7 +114,7 @@ class LakePlans:
             drafted = each.drafted
             work = drafted.work
             planned = self.runs.finished(work, drafted.draft, each.survey, each.engine)
-            return act(drafted, with_versions(planned, listed_versions(work.source.format, planned.state, work.store)))
+            return act(drafted, with_versions(planned, counted_versions(work.source.format, planned.state)))
 
         drafted = [answer.value for answer in answers if answer.value is not None]
         surveyed = self._surveyed(drafted, of_all, interrupted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,7 +40,7 @@ Config = Annotated[
 
 def _there(file: str | None) -> str | None:
     """Returns the policy file that was named. Raises PolicyError where it is not there, by the name of its own flag."""
-    if file and not Path(file).exists():
+    if file and not os.path.exists(file):  # no trouble with the path itself is raised, unlike by Path
         raise PolicyError(f"there is no {file}", hint="name a file with --policy")
     return file
 
@@ -99,7 +100,8 @@ IncludeOutside = Annotated[
     bool | None,
     typer.Option("--include-outside/--no-include-outside", help="Let files outside the table's own folders go too."),
 ]
-Everything = Annotated[bool, typer.Option("--list", help="Show every snapshot, not only the newest, and every table.")]
+Everything = Annotated[bool, typer.Option("--list", help="Show every snapshot, not only the newest.")]
+EveryLine = Annotated[bool, typer.Option("--list", help="Show every snapshot, not only the newest, and every table.")]
 Files = Annotated[
     Path | None, typer.Option("--files", metavar="OUT", help="Write the files that would go: OUT.parquet or OUT.csv.")
 ]

@@ -6,28 +6,39 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, StoreError
 from firnline.model.locations import identity
 from firnline.plans.metadata_versions import MetadataVersions
 from firnline.ports.abilities import KeepsVersions
 from firnline.ports.formats import State, TableFormat
-from firnline.ports.stores import Head, List
+from firnline.ports.stores import Head, List, Read
 
 FEWER = 20
 """So many earlier versions are proposed: enough for a commit to be found again in the log of a busy table."""
 _MEASURED, _THREADS = 256, 16
 """The newest so many are asked for their size: a log may name thousands, and a plan does not wait for all of them."""
-_LISTED = 20_000
+_LISTED = 5_000
 """So many objects of a folder are looked through, where many tables are planned: some requests for each table."""
 
 
-def listed_versions(table_format: TableFormat, state: State, store: List) -> MetadataVersions | None:
-    """Returns the versions with their sizes, by one listing of their folder: plans of a thousand tables cannot ask for
-    each version. None for a format without such a log. What the listing does not show is of unknown size.
+def counted_versions(table_format: TableFormat, state: State) -> MetadataVersions | None:
+    """Returns the versions, all of unknown size: nothing is asked. None for a format without such a log."""
+    if not isinstance(table_format, KeepsVersions):
+        return None
+    return _told(table_format, state, [None for _ in table_format.versions(state)])
+
+
+def listed_versions(table_format: TableFormat, state: State, store: Read) -> MetadataVersions | None:
+    """Returns the versions with their sizes, by one listing of their folder: plans of a thousand tables cannot ask a
+    bucket for each version. What the listing does not show is of unknown size.
     """
     if not isinstance(table_format, KeepsVersions):
         return None
     keys = [key for key, _ in table_format.versions(state)]
+    if identity(keys[-1]).startswith(
+        "file:"
+    ):  # to ask for each is quicker here than to list, which reads a folder to its end
+        return sized_versions(table_format, state, store)
     there = _listed(store, keys)
     return _told(table_format, state, [there.get(identity(key)) for key in keys])
 
@@ -60,14 +71,18 @@ def _told(table_format: KeepsVersions, state: State, sizes: Sequence[int | None]
 
 
 def _listed(store: List, keys: Sequence[str]) -> dict[str, int]:
-    """Returns the sizes of those that lie beside the newest one, by their identities; none if they cannot be listed."""
+    """Returns the sizes of those that lie beside the newest one, by their identities; where the listing fails or is too
+    long, of those that it had shown.
+    """
     wanted = {identity(key) for key in keys}
     names = {key.rpartition("/")[2] for key in wanted}
+    there: dict[str, int] = {}
     try:
-        listed = islice(store.list(keys[-1].rpartition("/")[0]), _LISTED)
-        there = {identity(each.key): each.size for each in listed if each.key.rpartition("/")[2] in names}
-    except FirnlineError:
-        return {}
+        for each in islice(store.list(keys[-1].rpartition("/")[0]), _LISTED):
+            if each.key.rpartition("/")[2] in names:
+                there[identity(each.key)] = each.size
+    except StoreError:
+        pass  # a figure that only informs stops no plan
     return {name: size for name, size in there.items() if name in wanted}
 
 

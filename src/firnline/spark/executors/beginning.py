@@ -32,8 +32,11 @@ def set_modules_aside() -> None:
     """Lets the collector pass over what loaded modules are made of, once for each time that more were loaded.
 
     After every task PySpark collects all garbage, and the next stage waits for it: 0.1 s, nearly all of it a look at
-    modules. What a task makes is collected as before, also where another program's tasks run in the same process.
+    modules. What a task makes is collected as before. What another program's task left in the same process, and may
+    still hold, is set aside with them until more is loaded: then all is looked at once, before it is set aside again.
     """
     if len(sys.modules) not in _aside:
+        gc.unfreeze()
+        gc.collect()
         gc.freeze()
         _aside.add(len(sys.modules))
