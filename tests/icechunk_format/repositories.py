@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +114,20 @@ def body_of(data: bytes) -> bytes:
 def packed(data: bytes, body: bytes) -> bytes:
     """Returns the object with another body."""
     return data[:HEADER] + zstandard.ZstdCompressor(level=1).compress(body)
+
+
+def say_one_more(folder: Path) -> None:
+    """Has the snapshot of a ref say of a manifest, and of those like it, that it has one reference more than it has: as
+    if the manifest had been cut.
+    """
+    tip = next(ref.snapshot for ref in read_repository(STORE, str(folder)).refs)
+    said = max(snapshot_at(STORE, str(folder), tip).manifests, key=lambda each: each.refs or 0)
+    assert said.refs
+    path = folder / "snapshots" / tip
+    whole = path.read_bytes()
+    body, counted = body_of(whole), struct.pack("<QI", said.size, said.refs)
+    assert counted in body
+    path.write_bytes(packed(whole, body.replace(counted, struct.pack("<QI", said.size, said.refs + 1))))
 
 
 def rows(refs: ChunkRefs) -> list[bytes]:

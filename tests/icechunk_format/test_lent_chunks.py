@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,14 @@ import numpy as np
 import pytest
 import zarr
 
-from firnline.errors import RefusedForSafety
+from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.formats.icechunk import names
 from firnline.model.files import FileKind
 from firnline.testing.folder_process import FolderProcess
 
 from .growing import LIBRARY, SPECS, made, storage
 from .open_writing import GRACE, LATER, Scene, commit, objects, opened, put
-from .repositories import needed
+from .repositories import needed, say_one_more
 
 VALUE = 3
 """What the chunk holds that only a virtual reference leads to, once its snapshot expired."""
@@ -159,6 +160,30 @@ def test_a_search_with_the_one_that_refers_to_its_chunks(scene: Scene, tmp_path:
     )
     assert len(objects(scene.folder)) < len(before)
     assert is_readable(other, chunk)
+
+
+@pytest.mark.parametrize("how", ["expire", "search"])
+def test_a_reader_that_names_less_than_it_says_stops_the_run(scene: Scene, tmp_path: Path, how: str) -> None:
+    """One turned bit hides a reference, and is turned back by a copy: the chunk must still be there."""
+    other, chunk = view_of(scene, tmp_path)
+    say_one_more(other)
+    process = FolderProcess(clock=scene.clock, policy=f"shared-with: [{other}]")
+    asked: dict[str, Any] = {"older_than": LATER, "grace": GRACE, "blast_radius": 1.0}
+    act = {
+        "expire": partial(process.expire, retain_last=1, **asked),
+        "search": partial(process.orphans, consent=lambda plan: True, also=(str(other),), **asked),
+    }
+    with pytest.raises((RefusedForSafety, UnreadableMetadata), match="references, a snapshot says"):
+        act[how](scene.location)
+    assert chunk.exists()
+
+
+def test_a_search_of_one_that_names_less_than_it_says_is_refused(scene: Scene) -> None:
+    before = objects(scene.folder)
+    say_one_more(scene.folder)
+    with pytest.raises(UnreadableMetadata, match="references, a snapshot says"):
+        scene.search()
+    assert objects(scene.folder) == before
 
 
 def test_who_refers_to_chunks_of_another_takes_none_of_them(scene: Scene, tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ class _Walk:
         for file in units:
             name = identity(file.key)
             met = self._units.get(name)
-            known = due.get(name) or (met and met.file)
+            known = due.get(name) or (None if met is None else met.file)
             if known is None or (not (met and met.is_there) and _says_more(file, known)):
                 due[name] = file
         return due

@@ -20,7 +20,7 @@ from firnline.ops.reachability.pointed import (
 from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
 from firnline.ports.abilities import FolderPointer, KeepsBackups, PointedVersion
 from firnline.ports.engines import ServerRoots
-from firnline.ports.expanding import ROW_COLUMNS, Expand, Expanded, Together, joined, one_order
+from firnline.ports.expanding import EXPECTS, ROW_COLUMNS, Expand, Expanded, Together, joined, one_order
 from firnline.ports.formats import State
 from firnline.ports.listings import WrittenFolder
 from firnline.ports.stores import shared
@@ -174,7 +174,11 @@ class EachItsOwn:
 
 
 def _plain(found: Expanded) -> Expanded:
-    return Expanded(found.rows.select(list(ROW_COLUMNS)), found.of)
+    """Returns what units name, without what takes it away again; but with what is expected below each of it, or a unit
+    that was cut would seem whole.
+    """
+    columns = [*ROW_COLUMNS, EXPECTS] if EXPECTS in found.rows.schema.names else list(ROW_COLUMNS)
+    return Expanded(found.rows.select(columns), found.of)
 
 
 @dataclass(frozen=True, slots=True)
