@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -100,6 +101,8 @@ def _bridges(said: list[list[Any]]) -> Bridges:
     return tuple(Bridge(File(FileKind(kind), *file), tuple(folders)) for kind, *file, folders in said)
 
 
+ReadAll = Callable[[Sequence[Registered]], Iterable["tuple[Indexed, ...] | None"]]
+"""Reads tables side by side, and returns what it found in their order."""
 LookUp = Callable[[List, Iterable[File]], "StampsOf"]
 """Returns what identifies the bytes of units, from a listing of where they lie."""
 
@@ -134,6 +137,8 @@ class Indexed:
 
 
 C = TypeVar("C", Card, tuple[Indexed, ...])
+Unreadable = list[tuple[Registered, RefusedForSafety]]
+"""Tables that cannot be read, each with the reason: whoever asks what one of them needs is refused."""
 
 
 @dataclass
@@ -158,14 +163,18 @@ class Index:
     _recalled: set[str] = field(default_factory=set, init=False, repr=False)
     _noting: Any = field(default_factory=Lock, init=False, repr=False)
 
-    def placed(self, listed: ListTables, is_mine: Callable[[Registered], bool]) -> list[Indexed]:
+    def placed(
+        self, listed: ListTables, is_mine: Callable[[Registered], bool], unreadable: Unreadable | None = None
+    ) -> list[Indexed]:
         """Returns the listed tables but mine with their folders as they are now, without those that were dropped.
 
         What is known of mine is kept; of any other table that is not listed it is forgotten. Raises RefusedForSafety if
-        a table cannot be read, or is not at the location that the operator names: it may need any file.
+        a table cannot be read, or is not at the location that the operator names: it may need any file. Where the
+        caller gives a list for them, such tables are noted there instead, and are not among those returned.
         """
         self.real = self.real_names()  # links may have changed since the last look
         aside: set[tuple[str, TableName]] = set()
+        read: dict[tuple[str, TableName], Card] = {}
 
         def others(afresh: bool) -> Iterator[Registered]:
             for each in listed(afresh):
@@ -174,22 +183,45 @@ class Index:
                 else:
                     yield each
 
-        with ThreadPoolExecutor(_THREADS) as pool:
-            found = [each for some in read_all(others, lambda tables: self._indexed(tables, pool)) for each in some]
+        def indexed(table: Registered) -> tuple[Indexed, ...] | None:
+            one = self._of(table, unreadable)
+            read.update({each.registered.at: each.card for each in one or ()})
+            return one
+
+        try:
+            with ThreadPoolExecutor(_THREADS) as pool:
+                pages = read_all(others, lambda tables: self._indexed(tables, partial(pool.map, indexed)))
+        except FirnlineError:  # what was read before it is not read again by the next plan of this process
+            self._note(read)
+            raise
+        found = [each for some in pages for each in some]
         known = {each.registered.at: each.card for each in found}
         with self._noting:
             self._cards = {**{at: self._cards[at] for at in aside & self._cards.keys()}, **known}
         return found
 
-    def _indexed(self, tables: Sequence[Registered], pool: ThreadPoolExecutor) -> Iterator[tuple[Indexed, ...] | None]:
+    def _note(self, cards: Mapping[tuple[str, TableName], Card]) -> None:
+        with self._noting:
+            self._cards = {**self._cards, **cards}
+
+    def _indexed(self, tables: Sequence[Registered], read: ReadAll) -> Iterator[tuple[Indexed, ...] | None]:
         """Yields each table with its card; nothing for one that is excused, None for one whose name is gone."""
         for address in {each.address for each in tables} - self._recalled:
             self._recall(address)
         cards = {each.at: self._unchanged(each) for each in tables}
-        read = pool.map(self._of, [each for each in tables if cards[each.at] is None])
-        return (next(read) if (card := cards[each.at]) is None else (Indexed(each, card),) for each in tables)
+        found = iter(read([each for each in tables if cards[each.at] is None]))
+        return (next(found) if (card := cards[each.at]) is None else (Indexed(each, card),) for each in tables)
 
-    def _of(self, table: Registered) -> tuple[Indexed, ...] | None:
+    def _of(self, table: Registered, unreadable: Unreadable | None) -> tuple[Indexed, ...] | None:
+        try:
+            return self._read(table)
+        except RefusedForSafety as problem:
+            if unreadable is None:
+                raise
+            unreadable.append((table, problem))
+            return ()
+
+    def _read(self, table: Registered) -> tuple[Indexed, ...] | None:
         try:
             return (Indexed(table, self._card(table)),)
         except NoSuchTable as problem:
@@ -199,10 +231,17 @@ class Index:
         except FirnlineError as problem:
             return self._excuse(table.name, problem, ())
 
-    def walked(self, tables: Mapping[int, Indexed], folders: FolderMap, now_ms: int) -> list[Indexed]:
+    def walked(
+        self,
+        tables: Mapping[int, Indexed],
+        folders: FolderMap,
+        now_ms: int,
+        unreadable: Unreadable | None = None,
+    ) -> list[Indexed]:
         """Returns the tables with their bridges as they are now, each known to `folders` by its number.
 
-        Raises RefusedForSafety if one cannot be read.
+        Raises RefusedForSafety if one cannot be read. Where the caller gives a list for them, such tables are noted
+        there instead: what is returned of them tells of no bridges.
         """
         owns = {
             number: OwnFolders(each.card.folders.owned, folders.holes(number, each.card.folders))
@@ -211,9 +250,12 @@ class Index:
         due = [(each, owns[number]) for number, each in tables.items() if each.card.own != owns[number]]
         if not due:
             return list(tables.values())
-        found = {each.registered.at: card for each, card in self._walk_all(due, now_ms)}
-        with self._noting:
-            self._cards = {**self._cards, **found}
+        found: dict[tuple[str, TableName], Card] = {}
+        try:
+            for each, card in self._walk_all(due, now_ms, unreadable):
+                found |= {} if card is None else {each.registered.at: card}
+        finally:  # what was walked before one that cannot be read is not walked again by the next plan
+            self._note(found)
         for address in {each.registered.address for each, _ in due}:
             self._remember(address)
         return [replace(each, card=found.get(each.registered.at, each.card)) for each in tables.values()]
@@ -236,9 +278,22 @@ class Index:
         is_same = known is not None and known.metadata == table.metadata and _UNIQUE.search(known.metadata)
         return known if is_same else None
 
-    def _walk_all(self, due: Sequence[tuple[Indexed, OwnFolders]], now_ms: int) -> Iterator[tuple[Indexed, Card]]:
+    def _walk_all(
+        self, due: Sequence[tuple[Indexed, OwnFolders]], now_ms: int, unreadable: Unreadable | None
+    ) -> Iterator[tuple[Indexed, Card | None]]:
+        """Yields each table with what a walk found; None for one that is noted as unreadable."""
+
+        def card_of(each: Indexed, own: OwnFolders) -> Card | None:
+            try:
+                return self._card_of_walk(each, own, now_ms)
+            except RefusedForSafety as problem:
+                if unreadable is None:
+                    raise
+                unreadable.append((each.registered, problem))
+                return None
+
         with ThreadPoolExecutor(_THREADS) as pool:
-            cards = pool.map(lambda one: self._card_of_walk(one[0], one[1], now_ms), due)
+            cards = pool.map(card_of, *zip(*due, strict=True))
             for number, ((each, _), card) in enumerate(zip(due, cards, strict=True), 1):
                 self.progress.step("asking other tables", number, len(due))
                 yield each, card

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from threading import Lock
 from typing import Any
 
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.locations import identity
 from firnline.model.names import is_location
 from firnline.ops.neighbours.folders import FolderMap, Folders
-from firnline.ops.neighbours.index import Index, Indexed
+from firnline.ops.neighbours.index import Index, Indexed, Unreadable
 from firnline.ops.table.context import Registered, TableContext, has_uuid
 from firnline.ports.formats import State
 
@@ -95,14 +95,16 @@ def _walking(index: Index, folders: FolderMap) -> Walk:
 @dataclass
 class _Look:
     """Every table of the lake as one look found it; `numbers` are those of the tables that are called alike, in any
-    catalog.
+    catalog; `unreadable` could not be read then.
     """
 
     index: Index
     tables: Mapping[int, Indexed]
     folders: FolderMap
     numbers: Mapping[tuple[tuple[str, ...], str], Sequence[int]]
+    unreadable: Unreadable
     _walked: Mapping[int, Indexed] | None = field(default=None, init=False, repr=False)
+    _unwalked: Unreadable = field(default_factory=list, init=False, repr=False)
     _walking: Any = field(default_factory=Lock, init=False, repr=False)
 
     def numbers_of(self, work: TableContext, state: State) -> list[int]:
@@ -111,20 +113,32 @@ class _Look:
         alike = self.numbers.get((name.namespace, name.name), ())
         return [number for number in alike if _is_mine(work, state, self.tables[number].registered)]
 
+    def refuse_unreadable(self, work: TableContext, state: State) -> None:
+        """Raises RefusedForSafety if any table but this one could not be read: it may need any file."""
+        _refuse((each, problem) for each, problem in self.unreadable if not _is_mine(work, state, each))
+
     def walk(self, tables: Mapping[int, Indexed], now_ms: int) -> list[Indexed]:
-        """Returns tables as all were walked by the first who asks. Where one of all cannot be walked, only those that
-        are asked for are: it may be the very table that is planned, and nobody asks that one.
+        """Returns tables as all were walked by the first who asks. Raises RefusedForSafety if one of these could not
+        be: another that could not may be the very table that is planned, and nobody asks that one. If a store did not
+        answer, each who asks has those walked that it asks for.
         """
         with self._walking:
             if self._walked is None:
                 try:
-                    walked = self.index.walked(self.tables, self.folders, now_ms)
+                    walked = self.index.walked(self.tables, self.folders, now_ms, self._unwalked)
                     self._walked = dict(zip(self.tables, walked, strict=True))
                 except FirnlineError:
                     self._walked = {}
         if not self._walked:
             return self.index.walked(tables, self.folders, now_ms)
+        asked = {each.registered.at for each in tables.values()}
+        _refuse((each, problem) for each, problem in self._unwalked if each.at in asked)
         return [self._walked[number] for number in tables]
+
+
+def _refuse(unreadable: Iterable[tuple[Registered, RefusedForSafety]]) -> None:
+    for _, problem in unreadable:
+        raise RefusedForSafety(problem.message, hint=problem.hint) from problem
 
 
 @dataclass
@@ -144,6 +158,7 @@ class OthersOnce:
         look = self._look(work, tuple(each for each in named if is_location(each)))
         if look is None:
             return others_now(work, state, named)
+        look.refuse_unreadable(work, state)
         numbers = look.numbers_of(work, state)
         mine = Folders.of(state, work.source.format, look.index.real)
         if len(numbers) != 1 or look.tables[numbers[0]].card.folders != mine:
@@ -152,7 +167,7 @@ class OthersOnce:
         return Others(tables, numbers[0], look.folders, mine, named, look.walk)
 
     def _look(self, work: TableContext, locations: Sequence[str]) -> _Look | None:
-        """Returns every table; None if one of them cannot be read: then each plan says so for itself."""
+        """Returns every table; None if a catalog or a store did not answer: then each plan asks for itself."""
         key = tuple(locations)
         with self._looking:
             if key not in self._looks:
@@ -161,12 +176,13 @@ class OthersOnce:
 
 
 def _look_around(work: TableContext, locations: Sequence[str]) -> _Look | None:
+    unreadable: Unreadable = []
     try:
-        placed = work.index.placed(lambda afresh: work.registered(locations), lambda each: False)
+        placed = work.index.placed(lambda afresh: work.registered(locations), lambda each: False, unreadable)
     except FirnlineError:
         return None
     numbers: dict[tuple[tuple[str, ...], str], list[int]] = {}
     for number, each in enumerate(placed):
         numbers.setdefault((each.name.namespace, each.name.name), []).append(number)
     folders = FolderMap((number, each.card.folders) for number, each in enumerate(placed))
-    return _Look(work.index, dict(enumerate(placed)), folders, numbers)
+    return _Look(work.index, dict(enumerate(placed)), folders, numbers, unreadable)
