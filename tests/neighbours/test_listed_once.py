@@ -18,6 +18,7 @@ from firnline.ops.neighbours.folders import FolderMap, Folders
 from firnline.ops.neighbours.index import Index
 from firnline.testing.dated import date
 from tests.neighbours.lakes import RealLake
+from tests.neighbours.test_index import Reads
 from tests.neighbours.test_unfinished import grow, requests
 
 LISTINGS = ("pointers", "tables", "others")
@@ -178,3 +179,28 @@ def test_what_lies_in_a_folder_is_found_without_looking_at_all_folders_behind_it
     folders._owned = Counted(folders._owned)
     assert folders.holes(1, tables[1][1]) == ("s3://b/t00001/inner/",)
     assert Counted.looked < 40
+
+
+@pytest.mark.parametrize("spoiled", ["metadata", "list"])
+def test_a_damaged_table_is_read_once_for_all_plans_and_refuses_those_beside_it(
+    lake: RealLake, monkeypatch: pytest.MonkeyPatch, spoiled: str
+) -> None:
+    """Each plan asked all tables again: as many looks as tables, squared."""
+    names = "abcdefgh"
+    for name in names:
+        lake.create(name)
+        lake.append(name, 1)
+        lake.overwrite(name, 2)
+    damaged = lake.table("e")
+    snapshot = damaged.current_snapshot()
+    assert snapshot is not None
+    path = damaged.metadata_location if spoiled == "metadata" else snapshot.manifest_list
+    Path(path.removeprefix("file://")).write_bytes(b"Obj\x01 cut")
+    monkeypatch.setenv("FIRNLINE_CACHE", "off")
+    reads = Reads(monkeypatch)
+    answers = {each.table: each for each in lake.firnline().several().plan(**asked())}
+    for name in names:
+        answer = answers[f"lake.db.{name}"]
+        problem = answer.problem or (None if answer.value is None else answer.value.refusal)
+        assert "damaged" in str(problem), name
+    assert max(reads.of(name)["metadata"] for name in names) <= 4
