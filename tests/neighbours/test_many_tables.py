@@ -182,6 +182,29 @@ def test_a_pattern_that_means_nothing_is_refused(five: RealLake) -> None:
         planned(five, "lake.sales.*")
 
 
+def test_a_name_that_is_gone_is_told_and_stops_no_other(five: RealLake) -> None:
+    """A list of names outlives its tables; its catalogs may be away."""
+    config = five.folder / ".pyiceberg.yaml"
+    config.write_text(config.read_text() + "  other:\n    type: sql\n    uri: sqlite:////nowhere/at/all.db\n")
+    found = planned(five, "lake.db.a", "lake.db.gone", "other.db.x", "lake.db.none*", "lake.db.e")
+    assert {name for name, each in found.items() if each.problem is None} == {"lake.db.a", "lake.db.e"}
+    assert isinstance(found["lake.db.gone"].problem, NoSuchTable)
+    assert isinstance(found["lake.db.none*"].problem, NoSuchTable)
+    assert found["other.db.x"].problem is not None
+    with pytest.raises(NoSuchTable):
+        planned(five, "lake.db.gone")
+
+
+def test_an_expiry_of_a_list_with_a_name_that_is_gone_goes_on(
+    five: RealLake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(five.folder)
+    words = ["--retain-last", "1", "--older-than", str(now_ms()), "--blast-radius", "100%", "--yes"]
+    assert run(["expire", "lake.db.e", "lake.db.gone", *words]) == NoSuchTable.exit_code
+    assert "no table lake.db.gone" in capsys.readouterr().out
+    assert len(five.firnline().runs("lake.db.e")) == 1
+
+
 def test_a_star_within_quotes_is_a_name(lake: RealLake) -> None:
     lake.create('"*"')
     lake.create("plain")

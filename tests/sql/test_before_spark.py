@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from firnline.cli.main import run
+from firnline.errors import UsageError
 from firnline.plans.pages import Grid, Line, Page
 from firnline.sql import METADATA, ROWS, TOLD_OF_LAKE
 from firnline.sql.asking import _RELATIONS
 from firnline.sql.lake_wide import OF_LAKE
+from firnline.sql.text.statements import understood
 
 FIRNLINE = Path(sys.executable).parent / "firnline"
 
@@ -52,6 +54,16 @@ def test_no_java_is_needed_to_tell_a_slip(tmp_path: Path, statement: str, code: 
     told = [line for line in lines if not line.startswith("import time:")]
     assert (ended.returncode, said in told[0]) == (code, True), told
     assert not [line for line in lines if line.endswith(" pyspark")]
+
+
+@pytest.mark.parametrize("table", ["runs", "snapshots"])
+@pytest.mark.parametrize(
+    "version", ["VERSION AS OF 'main'", "TIMESTAMP AS OF '2026-01-01'", "FOR SYSTEM_VERSION AS OF 7"]
+)
+def test_what_is_told_of_the_whole_lake_has_no_versions(table: str, version: str) -> None:
+    """The version was left out, and the answer was of now."""
+    with pytest.raises(UsageError, match="no versions"):
+        understood(f"SELECT * FROM firnline.{table} {version}", lambda name: None)
 
 
 @pytest.mark.parametrize(

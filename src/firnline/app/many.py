@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -72,10 +72,30 @@ def on_tables(
 
 
 def chosen_tables(places: Places, named: Sequence[Table] | None) -> tuple[list[TableName], list[TableAnswer[Any]]]:
-    """Returns the tables that are named, or of every catalog if None; and why a catalog of these cannot be read."""
-    catalogs = places.catalogs
-    chosen, unread = catalogs.readable() if named is None else catalogs.chosen(named)
-    return list(chosen), [TableAnswer(name, problem=each, of_catalog=True) for name, each in unread.items()]
+    """Returns the tables that are named, or of every catalog if None; and why a catalog of these cannot be read, or why
+    one of several names means none: a list that was written down long ago is not stopped by a table that was dropped.
+    Raises what is wrong with a name that stands alone.
+    """
+    if named is None:
+        listed, silent = places.catalogs.readable()
+        return list(listed), _unread(silent)
+    found: dict[TableName, None] = {}
+    told: list[TableAnswer[Any]] = []
+    for each in named:
+        try:
+            chosen, silent = places.catalogs.chosen([each])
+        except FirnlineError as problem:
+            if len(named) == 1:
+                raise
+            told.append(TableAnswer(str(each), problem=problem))
+            continue
+        found |= dict.fromkeys(chosen)
+        told += _unread(silent)
+    return list(found), list({each.table: each for each in told}.values())
+
+
+def _unread(catalogs: Mapping[str, FirnlineError]) -> list[TableAnswer[Any]]:
+    return [TableAnswer(name, problem=problem, of_catalog=True) for name, problem in catalogs.items()]
 
 
 def unless_stopped(answers: Iterator[TableAnswer[Found]]) -> Iterator[TableAnswer[Found]]:

@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from firnline.app.catalogs import Table
-from firnline.app.engines import Engines
 from firnline.app.places import Places
 from firnline.app.requests import RunOptions, request_of
 from firnline.app.runs import Runs
@@ -42,7 +41,7 @@ class DataFrames:
         metadata is walked again: what cannot be read by then fails the job, and no row is missing in silence.
         """
         spark = self._session()
-        places = replace(self.places, engines=Engines("spark", spark, self.places.progress))
+        places = replace(self.places, engines=replace(self.places.engines, named="spark", session=spark))
         view = Runs(places).plan(table, replace(request_of(**asked), drop=tuple(drop)), False, None)
         survey = view.planned.survey or _all_kept(places, table, view.planned)
         return _named(survey)

@@ -123,13 +123,19 @@ def loading(places: Places) -> Load:
 
 
 def meant(named: NamedTable, load: Load) -> tuple[State | None, str]:
-    """Returns the table that a name means, None for the whole lake, and what of it. Raises NoSuchTable."""
+    """Returns the table that a name means, None for the whole lake, and what of it. Raises NoSuchTable, and UsageError
+    for a version of the whole lake: it has none.
+    """
     names, whole = named.path.names, named.path.text
     state = load(whole)
     if state is not None:
         return state, ROWS
     what = names[-1].lower()
     if what in TOLD_OF_LAKE and [each.lower() for each in names[:-1]] == [LAKE]:
+        if named.version is not None:
+            raise UsageError(
+                f"{whole} tells of all tables: it has no versions", hint="ask one table: TABLE VERSION AS OF …"
+            )
         return None, what
     state = load(named.path.above) if what in METADATA else None
     if state is None:
