@@ -16,7 +16,7 @@ from firnline.plans.pages import Grid, Line, Page
 from firnline.sql import METADATA, ROWS, TOLD_OF_LAKE
 from firnline.sql.asking import _RELATIONS
 from firnline.sql.lake_wide import OF_LAKE
-from firnline.sql.text.statements import understood
+from firnline.sql.text.statements import parsed, understood
 
 FIRNLINE = Path(sys.executable).parent / "firnline"
 
@@ -64,6 +64,12 @@ def test_what_is_told_of_the_whole_lake_has_no_versions(table: str, version: str
     """The version was left out, and the answer was of now."""
     with pytest.raises(UsageError, match="no versions"):
         understood(f"SELECT * FROM firnline.{table} {version}", lambda name: None)
+
+
+@pytest.mark.parametrize("after", ["main", "", "-", "main WHERE 1 = 1"])
+def test_a_version_without_quotes_is_told(after: str) -> None:
+    with pytest.raises(UsageError, match="in quotes"):
+        parsed(f"SELECT * FROM ns.t VERSION AS OF {after}")
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ Version = AtVersion | AtInstant
 def clause_at(text: str, words: Sequence[Word], place: int) -> tuple[int, Version] | None:
     """Returns the place after a clause that begins at a place, and what it names; None if none does.
 
-    Raises UsageError for a clause without an end.
+    Raises UsageError for a clause without an end, or whose version is neither a number nor a text.
     """
     start = place + words[place].says("FOR")
     if start > place and _says(words, start, "TAG") and _is_text(words, start + 1):
@@ -51,7 +51,9 @@ def clause_at(text: str, words: Sequence[Word], place: int) -> tuple[int, Versio
     if not (_says(words, start + 1, "AS") and _says(words, start + 2, "OF")):
         return None
     value = start + 3
-    if words[start].text.upper() in _BY_VERSION and (_is_text(words, value) or _is_number(words, value)):
+    if words[start].text.upper() in _BY_VERSION:
+        if not (_is_text(words, value) or _is_number(words, value)):
+            raise UsageError("a version is a number or stands in quotes: VERSION AS OF 'main'", hint=SYNTAX)
         return value + 1, AtVersion(words[value].text)
     if words[start].text.upper() in _BY_TIME:
         end = _expression_end(words, value)
