@@ -242,6 +242,36 @@ def test_a_process_that_dies_at_any_write_leaves_the_whole_to_resume(
     assert all(is_whole(four, name) for name in NAMES)
 
 
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("meanwhile", [hold, drop, move_on, rename])
+@pytest.mark.parametrize("calls", range(1, 120, 1 if FULL else 13))
+def test_a_process_that_dies_while_tables_are_side_by_side_and_one_changes_leaves_the_others_to_resume(
+    four: RealLake, calls: int, meanwhile: Callable[[RealLake], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Death comes before a record, a commit or a delete, of whichever table; then a person does something to one."""
+    from firnline.catalogs.sql import SqlCatalog
+    from firnline.stores import delete
+    from firnline.stores.objects import ObjectStores
+
+    dying = Dying(calls)
+    with monkeypatch.context() as patched:
+        for where, effect in ((ObjectStores, "put_if_absent"), (SqlCatalog, "swap"), (delete, "_unlink")):
+            patched.setattr(where, effect, dying(getattr(where, effect)))
+        with suppress(Cut):
+            four.firnline().several(at_once=len(NAMES)).expire(**asked())
+    meanwhile(four)
+    for answers in (
+        four.firnline().several().resume(break_lease=True),
+        expired(four.firnline(), break_lease=True).values(),
+    ):
+        beside = [each for each in answers if each.table in {f"lake.db.{name}" for name in OTHERS}]
+        assert [each.problem for each in beside] == [None] * len(beside)
+        assert all(is_whole(four, name) for name in OTHERS)
+    assert [snapshots(four, name) for name in OTHERS] == [1] * len(OTHERS)
+    if meanwhile is not drop:
+        assert four.read("elsewhere" if meanwhile is rename else "c") == ([2, 7] if meanwhile is move_on else [2])
+
+
 def test_a_stop_is_told_of_each_table_that_it_did_not_reach_and_resume_does_the_rest(four: RealLake) -> None:
     asked_to_stop: list[bool] = []
     lake = four.firnline()
