@@ -140,9 +140,12 @@ def _pool(url: sa.URL, side: Side) -> dict[str, Any]:
 
 
 def _with_driver(url: sa.URL) -> sa.URL:
-    """Returns the address for a driver that is here: settings often name psycopg2, and firnline brings psycopg."""
+    """Returns the address for psycopg, which firnline brings and listens through: settings often name psycopg2. That is
+    used where it alone is here.
+    """
     meant = url.drivername in ("postgresql", "postgresql+psycopg2")
-    return url.set(drivername="postgresql+psycopg") if meant and find_spec("psycopg2") is None else url
+    is_listened_to = find_spec("psycopg") is not None or find_spec("psycopg2") is None
+    return url.set(drivername="postgresql+psycopg") if meant and is_listened_to else url
 
 
 def _url(uri: str | sa.URL) -> sa.URL:

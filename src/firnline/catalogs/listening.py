@@ -21,31 +21,31 @@ Result = TypeVar("Result")
 
 
 @dataclass
-class Server:
-    """A server as one side of a catalog reaches it: how long it may be silent, and until when it is known to be."""
+class _Silence:
+    """How long a server may be silent that one side of a catalog reaches, and until when it is known to be."""
 
     what: str
     within_s: float
     silent_until_s: float = 0.0
 
-    def refuse_silent(self) -> None:
+    def refuse(self) -> None:
         """Raises OperationalError where the server was found silent a moment ago: many tables may lie behind it."""
         if time.monotonic() < self.silent_until_s:
-            raise self._silent()
+            raise self._error()
 
     def given_up(self) -> psycopg.OperationalError:
         """Returns the error for a server that is silent now."""
         self.silent_until_s = time.monotonic() + answering.IS_SILENT_FOR_S
-        return self._silent()
+        return self._error()
 
-    def _silent(self) -> psycopg.OperationalError:
+    def _error(self) -> psycopg.OperationalError:
         return psycopg.OperationalError(f"no answer within {self.within_s:g} s")
 
 
 class Listening(psycopg.Connection[Any]):
     """A connection that is closed where its server keeps silent. If a commit was under way its outcome is unknown."""
 
-    server: Server
+    silence: _Silence
 
     def wait(self, gen: Generator[Any, Any, Result], *args: Any, **named: Any) -> Result:
         """Returns what a request ends with. Raises OperationalError where no word came for too long."""
@@ -67,21 +67,21 @@ class Listening(psycopg.Connection[Any]):
             return ended.value  # type: ignore[no-any-return]
 
     def _bear(self, silent_s: float) -> None:
-        if silent_s >= self.server.within_s:
+        if silent_s >= self.silence.within_s:
             self.close()  # so that it goes back into no pool
-            raise self.server.given_up()
+            raise self.silence.given_up()
         if silent_s >= answering.IS_TOLD_AFTER_S:
-            answering.tell(self.server.what)
+            answering.tell(self.silence.what)
 
 
 def listen(engine: sa.Engine, what: str, within_s: float) -> None:
     """Makes all connections of an engine listening ones."""
-    server = Server(what, within_s)
+    silence = _Silence(what, within_s)
 
     @event.listens_for(engine, "do_connect")
     def connect(_dialect: object, _record: object, args: tuple[Any, ...], named: dict[str, Any]) -> Listening:
-        server.refuse_silent()
+        silence.refuse()
         with answering.told(what):
             connection = Listening.connect(*args, **named)
-        connection.server = server
+        connection.silence = silence
         return connection
