@@ -494,7 +494,7 @@ def encrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         thread = threading.Thread(target=_break_after_request, args=(listening, context), daemon=True)
         thread.start()
         address = f"https://127.0.0.1:{listening.getsockname()[1]}"
-        monkeypatch.setitem(answering._asked, address, (0.0, False))  # it takes one connection, and not a second one
+        monkeypatch.setitem(answering._asked, address, (0.0, ""))  # it takes one connection, and not a second one
         yield address
         thread.join()
 

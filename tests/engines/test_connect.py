@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from firnline import answering
 from firnline.cli.main import run
 from firnline.spark import session as reaching
 
@@ -71,10 +72,20 @@ def test_who_waits_is_told_for_what(
     silent: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(reaching, "ANSWERS_WITHIN_S", 0.3)
-    monkeypatch.setattr(reaching, "IS_TOLD_AFTER_S", 0.1)
+    monkeypatch.setattr(answering, "IS_TOLD_AFTER_S", 0.1)
     with pytest.raises(reaching.UsageError):
         reaching.refuse_unreachable(f"sc://127.0.0.1:{silent}/;token=hush")
     assert caplog.messages == [f"waiting for Spark Connect at 127.0.0.1:{silent}, which has not answered yet"]
+
+
+def test_that_nobody_listens_is_told_at_once(
+    closed: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server that is being restarted refuses connections, so it is waited for, but not without a word."""
+    monkeypatch.setattr(reaching, "ANSWERS_WITHIN_S", 0.2)
+    with pytest.raises(reaching.UsageError):
+        reaching.refuse_unreachable(f"sc://127.0.0.1:{closed}")
+    assert caplog.messages == [f"waiting for Spark Connect at 127.0.0.1:{closed}, which accepts no connections yet"]
 
 
 @pytest.mark.parametrize(("engine", "told"), [("auto", True), ("local", False)])

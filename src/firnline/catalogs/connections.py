@@ -17,11 +17,15 @@ from sqlalchemy.pool import NullPool
 from firnline.errors import UsageError
 from firnline.extras import how_to_get
 
+Side = Literal["ro", "rw", "rwc"]
+
 _WAIT_S = 30
+_SILENT_S: dict[Side, float] = {"ro": 25.0, "rw": 30.0, "rwc": 30.0}
+"""How long a server may say nothing while it is waited for. A change gets longer: its answer is worth more, for without
+it nobody knows whether the change landed until that is read back.
+"""
 _CHECK = "check the uri in .pyiceberg.yaml; a relative path starts from the current folder"
 _PORTS = {"postgresql": 5432}
-
-Side = Literal["ro", "rw", "rwc"]
 
 
 class Connections:
@@ -63,7 +67,7 @@ class Connections:
             return self._engines[side]
 
 
-def shown(uri: str) -> str:
+def shown(uri: str | sa.URL) -> str:
     """Returns the URI for people to read, without its password, nor what a query may hold of one."""
     return _url(uri).set(query={}).render_as_string(hide_password=True)
 
@@ -102,10 +106,21 @@ def _opened(url: sa.URL, side: Side) -> sa.Engine:
     try:
         if url.get_backend_name() == "sqlite":
             return sa.create_engine(_sqlite_url(url, side), poolclass=NullPool)
-        return sa.create_engine(_with_driver(url), **_pool(url, side))
+        return _heard(sa.create_engine(_with_driver(url), **_pool(url, side)), side)
     except ModuleNotFoundError as error:
         hint = how_to_get("postgres") if url.get_backend_name() == "postgresql" else f"pip install {error.name}"
         raise UsageError(f"{url.drivername} needs the package {error.name}", hint) from error
+
+
+def _heard(engine: sa.Engine, side: Side) -> sa.Engine:
+    """Returns the engine, which gives up a server that keeps silent where the driver is the one that firnline brings:
+    another one's connections cannot be woken while they wait.
+    """
+    if engine.dialect.driver == "psycopg":
+        from firnline.catalogs.listening import listen
+
+        listen(engine, f"the database at {shown(engine.url)}", _SILENT_S[side])
+    return engine
 
 
 def _pool(url: sa.URL, side: Side) -> dict[str, Any]:
@@ -125,12 +140,15 @@ def _pool(url: sa.URL, side: Side) -> dict[str, Any]:
 
 
 def _with_driver(url: sa.URL) -> sa.URL:
-    """Returns the address for a driver that is here: settings often name psycopg2, and firnline brings psycopg."""
+    """Returns the address for psycopg, which firnline brings and listens through: settings often name psycopg2. That is
+    used where it alone is here.
+    """
     meant = url.drivername in ("postgresql", "postgresql+psycopg2")
-    return url.set(drivername="postgresql+psycopg") if meant and find_spec("psycopg2") is None else url
+    is_listened_to = find_spec("psycopg") is not None or find_spec("psycopg2") is None
+    return url.set(drivername="postgresql+psycopg") if meant and is_listened_to else url
 
 
-def _url(uri: str) -> sa.URL:
+def _url(uri: str | sa.URL) -> sa.URL:
     try:
         return sa.make_url(uri)
     except ArgumentError:

@@ -83,9 +83,9 @@ _TROUBLES: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
         "check the name of the database in the catalog's uri",
     ),
     (
-        ("connection refused", "could not connect", "connection failed", "connection timeout", "closed the connection",
-         "connection is lost", "connection is closed", "terminating connection", "could not translate host",
-         "failed to resolve"),
+        ("connection refused", "could not connect", "connection failed", "connection timeout", "no answer within",
+         "closed the connection", "connection is lost", "connection is closed", "terminating connection",
+         "could not translate host", "failed to resolve"),
         Unreachable,
         "is the database running, and the host and port in the catalog's uri right?",
     ),

@@ -5,8 +5,8 @@ Spark itself tries again for ten minutes and more, without a word, also where th
 
 from __future__ import annotations
 
-import logging
 import os
+import socket
 import sys
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
 
+from firnline.answering import tell, told
 from firnline.errors import UsageError
 from firnline.ports.progress import SPARK_IS_HEARD
 from firnline.spark.executors.shipping import equipped
@@ -26,11 +27,12 @@ if TYPE_CHECKING:
     from pyspark.sql.connect.client.retries import RetryPolicy
 
 
-ANSWERS_WITHIN_S = 12.0
-"""A server answers the first bytes of a connection in milliseconds; this also bridges its restart."""
+ANSWERS_WITHIN_S = 10.0
+"""A server answers the first bytes of a connection in milliseconds; this also bridges its restart, which is why one
+that refuses connections is waited for, too. That it does is told at once.
+"""
 
-IS_TOLD_AFTER_S = 3.0
-
+_REFUSES_WITHIN_S = 0.5
 _TRIES = 5
 """Spark waits four times longer before each: these come to a little more than a quarter of a minute."""
 
@@ -62,14 +64,23 @@ def refuse_unreachable(remote: str) -> None:
 
 def _wait_for(answer: Any, endpoint: str) -> None:
     """Ends once a server spoke; says that it is waited for where that takes long. Raises FutureTimeoutError at last."""
-    import grpc
+    what = f"Spark Connect at {endpoint}"
+    if _is_refused(endpoint):
+        tell(what, "accepts no connections yet")
+    with told(what):
+        answer.result(timeout=ANSWERS_WITHIN_S)
 
+
+def _is_refused(endpoint: str) -> bool:
+    """Tells whether nobody listens there, which a channel keeps to itself."""
+    host, _, port = endpoint.rpartition(":")
     try:
-        answer.result(timeout=min(IS_TOLD_AFTER_S, ANSWERS_WITHIN_S))
-    except grpc.FutureTimeoutError:
-        waits = "waiting for Spark Connect at %s, which has not answered yet"
-        logging.getLogger("firnline").warning(waits, endpoint)
-        answer.result(timeout=max(0.0, ANSWERS_WITHIN_S - IS_TOLD_AFTER_S))
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_REFUSES_WITHIN_S):
+            return False
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
 
 
 def hasty_policies() -> list[RetryPolicy]:

@@ -11,7 +11,7 @@ from typing import Any
 import requests
 from urllib3.exceptions import NewConnectionError, SSLError
 
-from firnline.answering import refuse_silent
+from firnline.answering import IS_TOLD_AFTER_S, forget, refuse_silent, tell, told
 from firnline.catalogs.rest.settings import RestSettings
 from firnline.catalogs.rest.tokens import Tokens
 from firnline.errors import (
@@ -71,7 +71,7 @@ def refusal(settings: RestSettings, reply: Reply, what: str, signed_in: bool) ->
 
     `signed_in`: this session had good answers before, so a refused token is one that ended.
     """
-    who, said = f"catalog {settings.name} at {settings.shown_uri}", settings.hidden(reply.said)[:_SHOWN]
+    who, said = settings.who, settings.hidden(reply.said)[:_SHOWN]
     if reply.status == LOGIN_ENDED or (reply.status == 401 and signed_in):
         return ExpiredCredentials(
             f"{who}: the token ended ({said})", "set a new token, or a credential, with which firnline renews it"
@@ -91,6 +91,8 @@ def refusal(settings: RestSettings, reply: Reply, what: str, signed_in: bool) ->
 
 _PATIENCE = Patience(attempts=4, base_delay_s=0.4, max_delay_s=1.6, budget_s=float("inf"))
 _LONGEST_PAUSE_S = 10.0
+_CONNECTS_WITHIN_S = 10.0
+_SHORTEST_TRY_S = 1.0
 _BUSY = (429, 502, 503, 504)
 
 
@@ -113,56 +115,72 @@ class Http:
         self.signed_in = False
 
     def read(self, path: str, params: Mapping[str, str] | None = None) -> Reply:
-        """Returns the answer to a GET, asked again while the server is busy or away. Raises Unreachable."""
+        """Returns the answer to a GET, asked again while the server is busy or away. Raises Unreachable, also where all
+        tries together waited in vain for as long as a server may be silent.
+        """
         self.refuse_silent()
-        for pause in _PATIENCE.pauses():
-            wished = 0.0
+        left_s = self._settings.silence_s
+        for pause in (*_PATIENCE.pauses(), None):
+            began_s, wished = time.monotonic(), 0.0
             try:
-                response = self._send("GET", path, params=params)
-                if response.status_code not in _BUSY:
+                response = self._send("GET", path, min(left_s, self._settings.timeout_s), params=params)
+                if response.status_code not in _BUSY or pause is None:
                     return reply_of(response)
                 wished = _wished(response)
-            except (Unanswered, Unreachable):
-                pass
-            time.sleep(max(wished, pause))
-        try:
-            return reply_of(self._send("GET", path, params=params))
-        except Unanswered as silent:
-            raise self._unreachable(str(silent)) from None
+            except (Unanswered, Unreachable) as failure:
+                left_s -= time.monotonic() - began_s
+                if pause is None or left_s < _SHORTEST_TRY_S:
+                    raise self._given_up(failure, left_s) from None
+            self._wait(max(wished, pause))
+        raise AssertionError("the last try returns or raises")
+
+    def _given_up(self, failure: Unanswered | Unreachable, left_s: float) -> Unreachable:
+        """Returns the error for a read that got no answer. A server that kept silent is asked for a word before the
+        next request, so that the tables behind it do not wait for it one by one.
+        """
+        if left_s < _SHORTEST_TRY_S:
+            forget(self._settings.uri)
+        return failure if isinstance(failure, Unreachable) else self._unreachable(str(failure))
+
+    def _wait(self, pause: float) -> None:
+        if pause >= IS_TOLD_AFTER_S:
+            tell(self._settings.who, "is busy")
+        time.sleep(pause)
 
     def post(self, path: str, body: Mapping[str, Any]) -> Reply:
         """Returns the answer to a POST, sent once. Raises Unanswered where it may have arrived, else Unreachable."""
         self.refuse_silent()
-        return reply_of(self._send("POST", path, json=body))
+        return reply_of(self._send("POST", path, self._settings.timeout_s, json=body))
 
     def delete(self, path: str, params: Mapping[str, str]) -> Reply:
         """Returns the answer to a DELETE, sent once. Raises as `post` does."""
         self.refuse_silent()
-        return reply_of(self._send("DELETE", path, params=params))
+        return reply_of(self._send("DELETE", path, self._settings.timeout_s, params=params))
 
     def close(self) -> None:
         self._session.close()
 
     def refuse_silent(self) -> None:
         """Raises Unreachable where the server hangs: it would be asked again for minutes."""
-        refuse_silent(self._settings.uri, f"catalog {self._settings.name} at {self._settings.shown_uri}")
+        refuse_silent(self._settings.uri, self._settings.who)
 
-    def _send(self, verb: str, path: str, **options: Any) -> requests.Response:
+    def _send(self, verb: str, path: str, wait_s: float, **options: Any) -> requests.Response:
         """Sends a request; one that is refused for its token alone is sent once more with a new one."""
         signed = self._tokens.header()
-        response = self._sent(verb, path, signed, **options)
+        response = self._sent(verb, path, wait_s, signed, **options)
         if response.status_code in SIGN_IN and self._tokens.renew(signed):
-            response = self._sent(verb, path, self._tokens.header(), **options)
+            response = self._sent(verb, path, wait_s, self._tokens.header(), **options)
         self.signed_in = self.signed_in or response.status_code < 300
         return response
 
-    def _sent(self, verb: str, path: str, signed: str | None, **options: Any) -> requests.Response:
+    def _sent(self, verb: str, path: str, wait_s: float, signed: str | None, **options: Any) -> requests.Response:
         headers = {"Authorization": signed} if signed else {}
-        address, wait = f"{self._settings.uri}{path}", self._settings.timeout_s
+        address, limits = f"{self._settings.uri}{path}", (min(_CONNECTS_WITHIN_S, wait_s), wait_s)
         try:
-            return self._session.request(
-                verb, address, headers=headers, timeout=(min(10.0, wait), wait), allow_redirects=False, **options
-            )
+            with told(self._settings.who):
+                return self._session.request(
+                    verb, address, headers=headers, timeout=limits, allow_redirects=False, **options
+                )
         except (requests.exceptions.ProxyError, requests.ConnectTimeout) as error:
             raise self._unreachable(str(error)) from None
         except requests.ConnectionError as error:
@@ -172,16 +190,15 @@ class Http:
                 raise self._unreachable("nobody accepts connections there") from None
             raise Unanswered(self._settings.hidden(str(error))) from None
         except requests.Timeout:
-            raise Unanswered(f"no answer within {wait:g} s") from None
+            raise Unanswered(f"no answer within {wait_s:.3g} s") from None
         except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, ValueError) as error:
             raise self._unreachable(str(error)) from None
         except requests.RequestException as error:
             raise Unanswered(self._settings.hidden(str(error))) from None
 
     def _unreachable(self, why: str) -> Unreachable:
-        name, where = self._settings.name, self._settings.shown_uri
         return Unreachable(
-            f"catalog {name} at {where} does not answer: {self._settings.hidden(why)}",
+            f"{self._settings.who} does not answer: {self._settings.hidden(why)}",
             "check the uri, and ssl.cabundle for a certificate of your own; then try again",
         )
 

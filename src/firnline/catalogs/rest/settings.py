@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from firnline.errors import UnsupportedFormat, UsageError
 from firnline.foreign import Veil, is_address, secrets_in
 
+_SILENCE_S = 25.0
 _SEPARATOR = "\x1f"
 _AUTH_TYPES = ("noop", "basic", "oauth2")
 
@@ -46,6 +47,11 @@ class RestSettings:
         return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment=""))
 
     @property
+    def who(self) -> str:
+        """The server in the words of messages."""
+        return f"catalog {self.name} at {self.shown_uri}"
+
+    @property
     def prefix(self) -> str:
         prefix = self.properties.get("prefix", "").strip("/")
         return f"/{prefix}" if prefix else ""
@@ -81,6 +87,13 @@ class RestSettings:
             return int(text) / 1000
         except ValueError as error:
             raise UsageError(f"catalog {self.name}: rest.timeout-ms is {text!r}", "write milliseconds") from error
+
+    @property
+    def silence_s(self) -> float:
+        """How long a server may be silent to a request that only reads, over all tries: longer only where
+        `rest.timeout-ms` says so. A change waits its whole time: what cuts it off leaves its outcome unknown.
+        """
+        return max(_SILENCE_S, self.timeout_s) if "rest.timeout-ms" in self.properties else _SILENCE_S
 
     def merged(self, defaults: Mapping[str, str], overrides: Mapping[str, str]) -> RestSettings:
         """Returns the settings with the server's: what it offers counts least, what it insists on most."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import requests
 
+from firnline.answering import told
 from firnline.catalogs.rest.settings import RestSettings
 from firnline.errors import BadCredentials, Unreachable, UsageError
 
@@ -76,12 +77,13 @@ class Tokens:
 
     def _ask(self) -> dict[str, Any]:
         try:
-            answer = self._session.post(
-                self._address(),
-                data=self._form(),
-                headers={"Content-Type": "application/x-www-form-urlencoded"},
-                timeout=self._settings.timeout_s,
-            )
+            with told(self._where()):
+                answer = self._session.post(
+                    self._address(),
+                    data=self._form(),
+                    headers={"Content-Type": "application/x-www-form-urlencoded"},
+                    timeout=min(self._settings.timeout_s, self._settings.silence_s),
+                )
             if answer.status_code in (400, 401, 403):
                 raise BadCredentials(
                     f"{self._where()} refused the credential of catalog {self._settings.name}",
