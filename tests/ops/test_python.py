@@ -111,7 +111,7 @@ def test_rules_are_numbers_texts_and_time_spans(table: SmallTable) -> None:
         table.location, now=table.now_ms, keep={"daily": 3, "within": timedelta(days=2.5), "tags": ["a-*", "b"]}
     )
     assert meant.to_json() == written.to_json()
-    assert "within 2d12h" in meant.plan.policy
+    assert "within 2d12h (asked)" in meant.plan.policy
 
 
 @pytest.mark.parametrize(
