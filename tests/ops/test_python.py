@@ -69,7 +69,10 @@ def test_a_date_means_what_its_text_means(table: SmallTable) -> None:
     assert lake.plan(table.location, now=table.now_ms, older_than=day).to_json() == by_text.to_json()
     assert by_text.plan.expire
     assert instant(day) == instant(day.isoformat())
-    held = [lake.hold(table.location, f"case-{n}", until=until)[0].until_ms for n, until in enumerate(["2100-01-05", date(2100, 1, 5)])]
+    held = [
+        lake.hold(table.location, f"case-{n}", until=until)[0].until_ms
+        for n, until in enumerate(["2100-01-05", date(2100, 1, 5)])
+    ]
     assert held[0] == held[1] == instant("2100-01-06")
 
 
