@@ -11,8 +11,8 @@ import pytest
 from firnline.errors import FirnlineError, UsageError
 from firnline.model.times import DAY_MS, format_instant
 from firnline.ops.history.reading import check_plot_name, write_plot
-from firnline.ops.html.history import history_html
 from firnline.ops.history.timeline import ON_A_PAGE, Day, Span, Timeline, svg_of, timeline_page
+from firnline.ops.html.history import history_html
 from harness.world import World
 from tests.history.parts import expire
 
@@ -91,7 +91,7 @@ def test_the_bars_of_few_days_are_narrow_and_their_days_are_said_once(days: int,
 
 def test_in_a_notebook_the_picture_is_no_wider_than_its_cell(timeline: Timeline) -> None:
     assert 'style="max-width:100%;height:auto"' in history_html(timeline)
-    assert "style" not in Xml.fromstring(svg_of(timeline)).keys(), "a page scrolls, and a file is looked at by itself"
+    assert "style" not in Xml.fromstring(svg_of(timeline)).attrib, "a page scrolls, and a file is looked at by itself"
 
 
 def test_on_a_page_every_colour_is_one_that_the_page_may_say(timeline: Timeline) -> None:
