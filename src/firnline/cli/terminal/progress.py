@@ -25,8 +25,8 @@ SHOWN_AFTER_S = 1.0
 _PAUSE_S, _TICK_S = 0.1, 0.25
 _BAR, _MOST = 20, 6
 _BEHIND = 3
-"""What stays free behind a bar: the cursor, and the ^C that a terminal writes itself. On a line of its own it would make
-that the last one, and the bar above it would stay.
+"""What stays free behind a bar: room for the cursor, and for the ^C that a terminal writes itself. Where that began
+another line, the bar above would stay.
 """
 _MINUTE_S, _HOUR_S = 60, 3600
 
