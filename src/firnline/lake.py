@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from firnline.app.many import AT_ONCE
 from firnline.app.moments import Cutoff
-from firnline.app.naming import RunNamed, Snapshot, Table, run_named, snapshot_meant, tables_meant
+from firnline.app.naming import RunNamed, Snapshot, Table, one_run_named, run_named, snapshot_meant, tables_meant
 from firnline.app.places import Places, places_of
 from firnline.app.requests import RunOptions, TermOptions, request_of, search_of, takes, terms_of
 from firnline.app.runs import Leave, Runs
@@ -244,7 +244,7 @@ class Lake(LookingVerbs, MarkingVerbs):
         `include_outside`: whether files outside the table's own folders may go; None where the configuration decides.
         What was said when the run was planned is not asked.
         """
-        return self._runs.advance(run_named(run), Leave(break_lease, include_outside))
+        return self._runs.advance(one_run_named(run, "resume(table)"), Leave(break_lease, include_outside))
 
     def commit(self, run: RunNamed, *, break_lease: bool = False) -> RunStatus:
         return self._runs.commit(run_named(run), Leave(break_lease))
@@ -266,7 +266,7 @@ class Lake(LookingVerbs, MarkingVerbs):
         """Returns the run, purged where its grace is over; committed first, as by `advance`, if it only waited to be
         called off. Raises for any other that was never committed.
         """
-        return self._runs.purge(run_named(run), Leave(break_lease, include_outside))
+        return self._runs.purge(one_run_named(run, "purge_table(table)"), Leave(break_lease, include_outside))
 
     def purge_table(self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None) -> TableRuns:
         """Returns the committed runs of a table, each purged where it may be, and what waited to be called off."""
@@ -274,8 +274,14 @@ class Lake(LookingVerbs, MarkingVerbs):
 
         return TableRuns(self._runs.purge_table(table, Leave(break_lease, include_outside)))
 
-    def resume(self, table: Table, *, break_lease: bool = False, include_outside: bool | None = None) -> TableRuns:
-        """Returns every unfinished run of a table, each taken as far as it may go now."""
+    def resume(
+        self, table: Table | None = None, *, break_lease: bool = False, include_outside: bool | None = None
+    ) -> TableRuns:
+        """Returns every unfinished run of a table, each taken as far as it may go now. Raises UsageError where none is
+        named.
+        """
+        if table is None:
+            raise UsageError("resume() names no table", hint="`lake.several().resume()` is of every table")
         from firnline.app.verbs.answers import TableRuns
 
         return TableRuns(self._runs.resume(table, Leave(break_lease, include_outside)))

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import firnline
 from firnline.caches.opening import OpenedCache
 from firnline.catalogs.config import CatalogSettings
 from firnline.cli.main import run
@@ -66,6 +67,19 @@ def test_text_has_a_line_for_each_finding_and_hints_at_the_end(lake: Any, capsys
     assert "problem  configuration" in said
     assert "1 problem\n" in said
     assert "hint: configuration: " in said.splitlines()[-1]
+
+
+def test_without_any_catalog_nothing_is_called_well(
+    lake: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (lake.folder / ".pyiceberg.yaml").unlink()
+    assert run(["doctor"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[-3] == "no catalog is configured: nothing else could be looked at"
+    assert said[-1].startswith("hint: catalogs: name one in PyIceberg's configuration: .pyiceberg.yaml or PYICEBERG_")
+    assert said[-3] in firnline.open().doctor()._repr_html_()
+    assert run(["doctor", lake.events.location]) == 0
+    assert "no problem was found" in capsys.readouterr().out, "a table was looked at"
 
 
 def test_a_file_that_is_no_yaml_is_to_be_mended_and_not_to_be_reached(

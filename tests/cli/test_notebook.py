@@ -270,6 +270,44 @@ def test_tags_the_policy_and_the_doctor_have_a_page_too(
     assert "svg" in page.names
 
 
+def test_holds_tiers_an_adoption_and_a_policy_file_have_a_page_too(
+    opened: Lake, lake: SmallLake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "no holds" in Shown(opened.holds(EVENTS)._repr_html_()).words
+    assert opened.adoption(EVENTS) == ()
+    assert "nothing to write" in Shown(opened.adoption(EVENTS)._repr_html_()).text
+    assert "no policy is written" in Shown(opened.check_policy()._repr_html_()).words
+    lake.policy("keep: {last: 30, within: 900d}\n")
+    opened = firnline.open(engine="local")
+    opened.hold(EVENTS, "case-7", why=EVIL)
+    opened.hold(EVENTS, "case-8", "main")
+    holds, tiers, adoption = opened.holds(EVENTS), opened.tiers(EVENTS), opened.adoption(EVENTS)
+    pages = [Shown(each._repr_html_()) for each in (holds, tiers, adoption, opened.check_policy())]
+    assert all(each.is_harmless() for each in pages)
+    assert {"case-7", "case-8", EVIL, "whole table", "it is released"} <= {*pages[0].cells}
+    assert {"2", "1"} <= {*pages[0].words}
+    text, facts = said(capsys, "tiers", EVENTS)
+    assert facts == tiers.to_json()
+    assert f"{tiers}\n" == text
+    assert {each["snapshot"] for each in facts["snapshots"]} <= {*pages[1].cells}
+    assert f"live: {len(facts['snapshots'])}" in pages[1].text
+    assert "svg" in pages[1].names
+    assert {row for each in adoption for row in (each.what, each.before, each.after)} <= {*pages[2].cells}
+    assert adoption.to_json()["wanted"]
+    assert pages[3].cells == ["global", "keep last 30, within 900d"]
+    assert f"{opened.check_policy()}\n" == said(capsys, "policy", "check")[0]
+    assert f"{holds}\n" == said(capsys, "hold", "list", EVENTS)[0]
+
+
+def test_at_a_prompt_several_tables_and_their_answers_say_what_they_are(opened: Lake, lake: SmallLake) -> None:
+    assert repr(opened.several()) == "<firnline verbs on several tables: every table of every catalog>"
+    several = opened.several(["lake.ns.*"])
+    assert "lake.ns.*" in repr(several)
+    answers = several.check()
+    assert "for answer in" in repr(answers)
+    assert [each.table for each in answers] == [EVENTS], "and none of them is used up"
+
+
 def test_answers_of_several_tables_are_one_table_and_are_not_used_up(opened: Lake, lake: SmallLake) -> None:
     lake.register("spoilt", f"file://{lake.folder}/none.json")
     several, now = opened.several(["lake.ns.*"]), lake.events.now_ms

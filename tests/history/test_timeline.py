@@ -11,7 +11,8 @@ import pytest
 from firnline.errors import FirnlineError, UsageError
 from firnline.model.times import DAY_MS, format_instant
 from firnline.ops.history.reading import check_plot_name, write_plot
-from firnline.ops.history.timeline import ON_A_PAGE, Span, Timeline, svg_of, timeline_page
+from firnline.ops.history.timeline import ON_A_PAGE, Day, Span, Timeline, svg_of, timeline_page
+from firnline.ops.html.history import history_html
 from harness.world import World
 from tests.history.parts import expire
 
@@ -75,6 +76,22 @@ def test_the_picture_has_a_bar_for_each_figure_and_says_it(timeline: Timeline) -
     assert titles[:3] == ["2024-10-04: 2", "2024-10-07: 1", "2024-10-08: 2"]
     assert titles[-1] == "2024-10-09: 4.0 KiB"
     assert len(titles) == 2 + 1 + 4 + 4 + 4 + 1
+
+
+@pytest.mark.parametrize(("days", "said"), [(1, "2024-10-04"), (2, "2024-10-04 to 2024-10-05")])
+def test_the_bars_of_few_days_are_narrow_and_their_days_are_said_once(days: int, said: str) -> None:
+    few = Timeline("t", by_day={n: Day(f"2024-10-{4 + n:02d}", commits=3) for n in range(days)})
+    drawn = Xml.fromstring(svg_of(few))
+    bars = [each for each in drawn.iter("{http://www.w3.org/2000/svg}rect") if len(each)]
+    assert [float(each.get("width", "")) <= 24 for each in bars] == [True] * days
+    assert [each.text for each in drawn.iter("{http://www.w3.org/2000/svg}text") if "2024" in (each.text or "")] == [
+        said
+    ]
+
+
+def test_in_a_notebook_the_picture_is_no_wider_than_its_cell(timeline: Timeline) -> None:
+    assert 'style="max-width:100%;height:auto"' in history_html(timeline)
+    assert "style" not in Xml.fromstring(svg_of(timeline)).attrib, "a page scrolls, and a file is looked at by itself"
 
 
 def test_on_a_page_every_colour_is_one_that_the_page_may_say(timeline: Timeline) -> None:

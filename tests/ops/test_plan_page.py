@@ -14,7 +14,7 @@ from firnline.testing.tables import SmallTable
 
 PAGE = """\
 memory://page/lake/trips (iceberg), 15 snapshots, 4 refs
-policy: keep within 2d (flag), daily 3 (flag)
+policy: keep within 2d (asked), daily 3 (asked)
 keep 5
   snapshot             time (UTC)        refs        why it stays
   3000000000000000015  2026-01-16 00:00  experiment  branch head experiment, ref experiment: 1 of 1, within 2d, daily #1 on experiment

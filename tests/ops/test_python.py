@@ -63,6 +63,19 @@ def test_an_instant_may_be_a_datetime_with_its_zone(table: SmallTable) -> None:
     assert by_number.to_json() == lake.plan(table.location, now=at, older_than=elsewhere).to_json()
 
 
+def test_a_date_means_what_its_text_means(table: SmallTable) -> None:
+    lake, day = firnline.open(), datetime.fromtimestamp(table.now_ms / 1000, UTC).date()
+    by_text = lake.plan(table.location, now=table.now_ms, older_than=day.isoformat())
+    assert lake.plan(table.location, now=table.now_ms, older_than=day).to_json() == by_text.to_json()
+    assert by_text.plan.expire
+    assert instant(day) == instant(day.isoformat())
+    held = [
+        lake.hold(table.location, f"case-{n}", until=until)[0].until_ms
+        for n, until in enumerate(["2100-01-05", date(2100, 1, 5)])
+    ]
+    assert held[0] == held[1] == instant("2100-01-06")
+
+
 @pytest.mark.parametrize("age", [timedelta(days=3), "3d"])
 def test_older_than_may_be_an_age_counted_back_from_now(table: SmallTable, age: timedelta | str) -> None:
     lake = firnline.open()
@@ -76,17 +89,18 @@ def test_older_than_may_be_an_age_counted_back_from_now(table: SmallTable, age: 
     ("moment", "said"),
     [
         (datetime(2026, 1, 5), "without a zone"),
-        (date(2026, 1, 5), "not an instant"),
         (1_787_389_200_000_000, "outside the years"),
         (1_787_389_200_000_000_000, "not a timestamp"),
         (20_260_105, "a date or milliseconds"),
-        (1_787_389_200.5, "not an instant"),
+        (1_787_389_200, "seconds, and not milliseconds"),
+        (1_787_389_200.5, "seconds, and not milliseconds"),
+        (1_787_389_200_000.5, "not an instant"),
         (True, "not an instant"),
         ("yesterday", "not a timestamp"),
     ],
 )
 def test_what_may_mean_another_instant_is_refused_with_the_reason(table: SmallTable, moment: Any, said: str) -> None:
-    """Microseconds, taken for milliseconds, would make every snapshot older than the cutoff."""
+    """Microseconds, taken for milliseconds, would make every snapshot older than the cutoff; seconds, none."""
     for asked in ({"older_than": moment}, {"now": moment}):
         with pytest.raises(BadTimestamp, match=said) as refused:
             firnline.open().plan(table.location, **asked)
@@ -100,7 +114,7 @@ def test_rules_are_numbers_texts_and_time_spans(table: SmallTable) -> None:
         table.location, now=table.now_ms, keep={"daily": 3, "within": timedelta(days=2.5), "tags": ["a-*", "b"]}
     )
     assert meant.to_json() == written.to_json()
-    assert "within 2d12h" in meant.plan.policy
+    assert "within 2d12h (asked)" in meant.plan.policy
 
 
 @pytest.mark.parametrize(
@@ -186,9 +200,18 @@ def test_what_names_no_table_is_told_what_a_table_is(table: Any) -> None:
 
 
 def test_runs_of_no_table_are_told_where_those_of_every_table_are(table: SmallTable) -> None:
-    with pytest.raises(UsageError, match="names no table") as refused:
-        firnline.open().runs()
-    assert "lake.several().runs()" in str(refused.value.hint)
+    for asked, hint in ((Lake.runs, "lake.several().runs()"), (Lake.resume, "lake.several().resume()")):
+        with pytest.raises(UsageError, match="names no table") as refused:
+            asked(firnline.open())
+        assert hint in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("named", [firnline.TableName("lake", ("ns",), "t"), "lake.ns.t", "file:///lake/ns/t"])
+def test_a_table_in_place_of_a_run_is_told_the_method_of_tables(table: SmallTable, named: Any) -> None:
+    for asked, hint in ((Lake.purge, "`lake.purge_table(table)`"), (Lake.advance, "`lake.resume(table)`")):
+        with pytest.raises(UsageError, match="names no run") as refused:
+            asked(firnline.open(), named)
+        assert hint in str(refused.value.hint)
 
 
 def test_a_run_is_taken_as_a_method_returned_it(table: SmallTable) -> None:
@@ -231,12 +254,12 @@ def test_a_share_is_a_number_or_a_text(table: SmallTable, half: float | str, thi
     assert view.planned.request.blast_radius == 0.3
 
 
-@pytest.mark.parametrize("share", [50, -0.1, True, "half", "0%", "0.5", [0.5]])
+@pytest.mark.parametrize("share", [50, -0.1, True, "half", "0%", "50", "0.5", [0.5]])
 def test_what_is_no_share_is_refused_with_what_is_one(table: SmallTable, share: Any) -> None:
     for name in ("at_most", "blast_radius"):
         with pytest.raises(UsageError, match=f"{name}: .* share of") as refused:
             firnline.open().plan(table.location, **{name: share})
-        assert "%" in str(refused.value.hint)
+        assert refused.value.hint == 'write 0.5 or "50%" for a half'
 
 
 @pytest.mark.parametrize("keep", ["all", ["daily"], 3, {"daily"}])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 
 from firnline.app.places import now_ms
@@ -17,11 +17,12 @@ from firnline.model.times import (
     parse_instant,
     parse_last_moment,
     parse_moment,
+    refuse_seconds,
 )
 
-Moment = str | int | datetime
-"""An instant: a datetime with its zone, ISO 8601 with its zone, a date as text (its beginning in UTC), or milliseconds
-since the epoch.
+Moment = str | int | date
+"""An instant: a datetime with its zone, ISO 8601 with its zone, a date or its text (its beginning in UTC), or
+milliseconds since the epoch.
 """
 Age = str | timedelta
 """A time span: a timedelta, or a text such as 30d."""
@@ -42,8 +43,9 @@ _AGE_HINT = "timedelta(days=7), or a text such as 7d"
 
 
 def instant(moment: Moment | None) -> int | None:
-    """Returns milliseconds since the epoch, of a datetime those that are over. Raises BadTimestamp for what is no
-    instant or has no zone, and for a number in another unit: all of a table is older than the year 50000.
+    """Returns milliseconds since the epoch, of a datetime those that are over, of a date what its text means. Raises
+    BadTimestamp for what is no instant or has no zone, and for a number in another unit: all of a table is older than
+    the year 50000.
     """
     match moment:
         case None:
@@ -52,22 +54,28 @@ def instant(moment: Moment | None) -> int | None:
             if moment.utcoffset() is None:
                 raise BadTimestamp(f"a datetime without a zone: {moment!r}", hint=_ZONE_HINT)
             return (moment - _EPOCH) // _MILLISECOND
+        case date():
+            return parse_moment(moment.isoformat())
         case str():
             return parse_moment(moment)
         case int() if not isinstance(moment, bool):
             return parse_instant(str(moment))
+        case float():
+            refuse_seconds(moment)
     raise BadTimestamp(f"not an instant: {moment!r:.64}", hint=_INSTANT_HINT)
 
 
 def end_ms(until: Cutoff | None, now: int) -> int | None:
-    """Returns the last instant of what lasts until then: of a date as text the end of that day in UTC, of an age the
-    instant so long after `now`. Raises UsageError for one that has passed: nothing would last.
+    """Returns the last instant of what lasts until then: of a date the end of that day in UTC, of an age the instant so
+    long after `now`. Raises UsageError for one that has passed: nothing would last.
     """
     age = cutoff_age_ms(until)
     if age is not None:
         return min(LAST_MS, now + age)
     if until is None or isinstance(until, timedelta):
         return None
+    if isinstance(until, date) and not isinstance(until, datetime):
+        until = until.isoformat()
     end = parse_last_moment(until) if isinstance(until, str) else instant(until)
     if end is not None and end < now:
         raise UsageError(f"--until {until} has passed", hint="name a later day or instant, or an age from now (30d)")

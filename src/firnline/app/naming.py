@@ -8,6 +8,7 @@ from typing import Protocol
 
 from firnline.app.catalogs import Table as Named
 from firnline.errors import UsageError
+from firnline.journal.layout import names_run
 from firnline.model.names import written
 from firnline.ports.catalogs import TableName
 
@@ -51,6 +52,14 @@ def run_named(run: object) -> str:
     name = str(run) if isinstance(run, TableName) else getattr(run, "id", run)
     if not isinstance(name, str):
         raise UsageError(f"{run!r:.64} names no run", hint=f"a run is {_RUNS}")
+    return name
+
+
+def one_run_named(run: object, of_table: str) -> str:
+    """Returns the name of a run. Raises UsageError for what names none; for a table with the method that takes one."""
+    name = run_named(run)
+    if not names_run(name):
+        raise UsageError(f"{name!r:.64} names no run", hint=f"`lake.{of_table}` is of a table; a run is {_RUNS}")
     return name
 
 

@@ -20,7 +20,7 @@ from firnline.app.moments import (
     instant,
 )
 from firnline.app.runs import Leave
-from firnline.errors import UsageError
+from firnline.errors import PolicyError, UsageError
 from firnline.plans.request import Request
 
 if TYPE_CHECKING:
@@ -164,14 +164,22 @@ _SHARE_HINT = 'write 0.5 or "50%" for a half'
 def share_meant(name: str, share: object) -> float | None:
     """Returns a share of one. Raises UsageError for what is none: 50 for 50 % would be no bound at all."""
     if isinstance(share, str):
-        from firnline.policy.values import parse_setting
-
-        return float(parse_setting("blast-radius", share, name))
+        return _share_of_text(name, share)
     if share is None:
         return None
     if isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1:
         return share
     raise UsageError(f"{name}: {share!r:.64} is no share of a table", hint=_SHARE_HINT)
+
+
+def _share_of_text(name: str, text: str) -> float:
+    """Returns a share that is read as in a policy file, where only `blast-radius` is one."""
+    from firnline.policy.values import parse_setting
+
+    try:
+        return float(parse_setting("blast-radius", text, name))
+    except PolicyError as problem:
+        raise PolicyError(problem.message, hint=_SHARE_HINT) from None
 
 
 def takes(options: type) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -52,6 +52,11 @@ class Several:
     named: tuple[Table, ...] | None
     at_once: int
 
+    def __repr__(self) -> str:
+        """Returns what tells these tables from others: a notebook shows it, so no catalog is asked for their names."""
+        said = "every table of every catalog" if self.named is None else ", ".join(map(str, self.named))
+        return f"<firnline verbs on several tables: {said:.200}>"
+
     # ---- looking: nothing is changed, but for plans that are saved
 
     @takes(RunOptions)

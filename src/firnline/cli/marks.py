@@ -12,7 +12,6 @@ from firnline.cli.terminal import completing, options
 from firnline.cli.terminal.asking import ask, confirming
 from firnline.cli.terminal.opening import lake_of
 from firnline.cli.terminal.output import output_for
-from firnline.model.holds import Hold
 from firnline.model.times import tell_instant
 from firnline.plans.pages import Grid, Hint, Line, Page, counted
 
@@ -114,7 +113,7 @@ def hold_add(
 ) -> None:
     """Hold a snapshot, or the whole table, whatever the policy says."""
     hold, protected = lake_of(config, "auto", as_json).hold(table, name, snapshot, why=why, who=who, until=until)
-    ends = "" if hold.until_ms is None else f", until {_until(hold)}"
+    ends = "" if hold.until_ms is None else f", until {tell_instant(hold.until_ms)}"
     output_for(as_json).show(Page((Line(f"held{ends}: {protected}"),)), hold.to_json())
 
 
@@ -122,11 +121,8 @@ def hold_add(
 def hold_list(table: options.TableArg, config: options.Config = None, as_json: options.Json = False) -> None:
     """List the holds on TABLE."""
     holds = lake_of(config, "auto", as_json).holds(table)
-    rows = tuple(_hold_row(hold) for hold in holds)
-    grid = Grid(rows, ("hold", "on", "by", "why", "until")) if rows else Line("no holds")
-    damaged = (Line(f"{h.name or repr(h.name)} cannot be read: {h.damage}") for h in holds if h.damage)
     hints = (Hint(f"{_DAMAGED} `firnline hold release {quote(table)} {quote(h.name)}`") for h in holds if h.damage)
-    output_for(as_json).show(Page((grid, *damaged, *hints)), {"holds": [hold.to_json() for hold in holds]})
+    output_for(as_json).show(Page((*holds.page().blocks, *hints)), holds.to_json())
 
 
 @hold_app.command("release")
@@ -141,41 +137,23 @@ def hold_release(
     output_for(as_json).show(Page((Line(f"released: {name}"),)), {"released": name})
 
 
-def _hold_row(hold: Hold) -> tuple[str, ...]:
-    if hold.damage:
-        return (hold.name, "unknown: whole table", "unknown", "cannot be read", _until(hold))
-    return (hold.name, hold.snapshot or "whole table", hold.who, hold.why, _until(hold))
-
-
-def _until(hold: Hold) -> str:
-    return "it is released" if hold.until_ms is None else tell_instant(hold.until_ms)
-
-
 def adopt_table(
     table: options.TableArg, yes: options.Yes = False, config: options.Config = None, as_json: options.Json = False
 ) -> None:
     """Write the policy's reach into the table's own retention, so that no other engine's expiry undercuts it."""
 
+    from firnline.ops.marks.pages import adoption_page
     from firnline.ops.runs.plan import RESTART
 
     def confirm(wanted: tuple[Adoption, ...]) -> None:
         if not yes:
-            ask(
-                _adoption_page(wanted, "would write"), f"Write {counted(len(wanted), 'setting')} into {table}?", as_json
-            )
+            ask(adoption_page(wanted, "would write"), f"Write {counted(len(wanted), 'setting')} into {table}?", as_json)
 
     written, late = lake_of(config, "auto", as_json).adopt(table, confirm=confirm)
-    facts = [{"what": each.what, "before": each.before, "after": each.after} for each in written]
+    facts = [each.to_json() for each in written]
     hints = (Hint(f"jobs still write to {', '.join(late)} as before: {RESTART}"),) if late else ()
-    page = _adoption_page(written, "wrote")
+    page = adoption_page(written, "wrote")
     output_for(as_json).show(Page((*page.blocks, *hints)), {"table": table, "written": facts, "unaware": list(late)})
-
-
-def _adoption_page(adoptions: tuple[Adoption, ...], verb: str) -> Page:
-    if not adoptions:
-        return Page((Line("nothing to write: the table's own retention already reaches as far as the policy"),))
-    rows = tuple((each.what, each.before, each.after) for each in adoptions)
-    return Page((Grid(rows, (verb, "before", "after")),))
 
 
 @branch_app.command("drop")

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import typer
 
 from firnline.cli.terminal import options
 from firnline.cli.terminal.output import output_for
 from firnline.plans.in_force import PolicyInForce
-from firnline.plans.pages import Block, Grid, Hint, Line, Page
-from firnline.policy.parse import Section
+from firnline.plans.pages import Page
+from firnline.plans.written_policy import written_page, written_rules
 from firnline.settings import read_config
 
 policy_app = typer.Typer(help="Show and check retention policies.", no_args_is_help=True)
@@ -38,12 +36,7 @@ def check(config: options.Config = None, as_json: options.Json = False) -> None:
         from firnline.app.places import places_of
 
         places_of(section).catalogs.refuse_unknown_names(section)
-    levels = [*_levels(section, "")]
-    blocks: list[Block] = [Line("the policy is sound"), Grid(tuple(levels))]
-    if not levels:
-        blocks = [Line("no policy is written")]
-    hint = Hint("without one, the table's own retention counts")
-    output_for(as_json).show(Page((*blocks, *(() if levels else (hint,)))), {"levels": [list(row) for row in levels]})
+    output_for(as_json).show(written_page(section), {"levels": [list(row) for row in written_rules(section)]})
 
 
 @policy_app.command("schema")
@@ -52,11 +45,3 @@ def schema(as_json: options.Json = False) -> None:
     from firnline.policy.written.schema import policy_schema
 
     output_for(True).show(Page(()), policy_schema())
-
-
-def _levels(section: Section, path: str) -> Iterator[tuple[str, str]]:
-    rules = ", ".join(str(setting.value or f"{name} off") for name, setting in section.keep.items())
-    if rules:
-        yield path or "global", f"keep {rules}"
-    for name, inner in section.inside.items():
-        yield from _levels(inner, f"{path}.{name}".lstrip("."))

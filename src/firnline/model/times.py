@@ -20,6 +20,8 @@ _DAY = re.compile(r"(19|20)\d{6}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MILLISECONDS = re.compile(r"-?[0-9]{5,18}")
 _FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+_SECONDS_FROM, _SECONDS_BEFORE = 946_684_800, 4_102_444_800
+"""The years 2000 to 2099 in seconds. The same numbers of milliseconds all lie in January and February of 1970."""
 
 
 def parse_duration(text: str) -> int:
@@ -54,12 +56,14 @@ def format_duration(ms: int) -> str:
 def parse_instant(text: str) -> int:
     """Returns epoch milliseconds for ISO 8601 with a zone, or for a whole number of milliseconds.
 
-    A time without a zone means different instants on different machines, so it is refused.
+    A time without a zone means different instants on different machines, so it is refused; and so is a number that
+    counts seconds.
     """
     cleaned = text.strip()
     if _DAY.fullmatch(cleaned):
         raise BadTimestamp(f"a date or milliseconds? {text!r}", hint=_INSTANT_HINT)
     if _MILLISECONDS.fullmatch(cleaned):
+        refuse_seconds(int(cleaned))
         return _before_the_end(int(cleaned), text)
     try:
         moment = datetime.fromisoformat(cleaned)
@@ -68,6 +72,14 @@ def parse_instant(text: str) -> int:
     if moment.tzinfo is None:
         raise BadTimestamp(f"timestamp without a zone: {text!r}", hint=_INSTANT_HINT)
     return round(moment.timestamp() * 1000)
+
+
+def refuse_seconds(number: float) -> None:
+    """Raises BadTimestamp for a number that is an instant of our times in seconds, as `time.time()` and `date +%s` have
+    it: whoever meant January 1970 can write that as ISO 8601.
+    """
+    if _SECONDS_FROM <= number < _SECONDS_BEFORE:
+        raise BadTimestamp(f"seconds, and not milliseconds? {number}", hint=_SECONDS_HINT)
 
 
 _UTC = " UTC"
@@ -99,6 +111,9 @@ def _before_the_end(ms: int, text: str) -> int:
     return ms
 
 
+_SECONDS_HINT = (
+    "milliseconds since 1970 are asked for: multiply by 1000, or write ISO 8601 with a zone (2026-08-22T09:00:00Z)"
+)
 _INSTANT_HINT = "write ISO 8601 with a zone (2026-08-22T09:00:00Z) or epoch milliseconds (1787389200000)"
 
 

@@ -41,16 +41,16 @@ def section_of_properties(properties: Mapping[str, str]) -> Section:
 
 
 def section_of_flags(flags: Mapping[str, str]) -> Section:
-    """Returns what the command line says: rules and settings by their names (`last`, `daily`, `grace`)."""
+    """Returns what flags, or keywords in Python, say: rules and settings by their names (`last`, `daily`, `grace`)."""
     keep: dict[str, Setting[Rule | None]] = {}
     settings: dict[str, Setting[Any]] = {}
     for name, text in flags.items():
         if name in RULE_NAMES:
             flag = f"--keep-{name}"
-            keep[name] = Setting(parse_rule(name, text, flag), Source(Level.FLAG, flag))
+            keep[name] = Setting(parse_rule(name, text, flag), Source(Level.ASKED, flag))
         elif name in SETTINGS:
             flag = _FLAGS.get(name, f"--{name}")
-            settings[name] = Setting(parse_setting(name, text, flag), Source(Level.FLAG, flag))
+            settings[name] = Setting(parse_setting(name, text, flag), Source(Level.ASKED, flag))
         else:
             raise unknown_key("flags", name, (*RULE_NAMES, *SETTINGS))
     return Section(keep, settings)

@@ -22,7 +22,7 @@ class Level(StrEnum):
     NAMESPACE = "namespace"
     PROPERTY = "table property"
     TABLE = "table"
-    FLAG = "flag"
+    ASKED = "asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Source:
     line: int = 0
 
     def __str__(self) -> str:
-        if self.level in (Level.FLAG, Level.DEFAULT):
+        if self.level in (Level.ASKED, Level.DEFAULT):
             return self.level.value
         place = f"{self.level} {self.name}".rstrip()
         return f"{self.path}:{self.line}, {place}" if self.path else place

@@ -89,6 +89,18 @@ def test_a_date_without_signs_is_not_taken_for_milliseconds(text: str) -> None:
         parse_instant(text)
 
 
+@pytest.mark.parametrize("text", ["1763510400", " 946684800 ", "4102444799"])
+def test_seconds_of_our_times_are_not_taken_for_milliseconds(text: str) -> None:
+    with pytest.raises(BadTimestamp, match=text.strip()) as caught:
+        parse_instant(text)
+    assert "multiply by 1000" in caught.value.hint
+
+
+@pytest.mark.parametrize("ms", [0, 1, 86_400_000, 946_684_799, 4_102_444_800, -1_763_510_400])
+def test_other_instants_near_1970_are_what_they_say(ms: int) -> None:
+    assert parse_instant(f"{ms:05d}") == ms
+
+
 def test_more_digits_than_any_time_has_are_refused() -> None:
     with pytest.raises(BadTimestamp):
         parse_instant("9" * 5000)

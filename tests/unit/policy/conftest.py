@@ -90,7 +90,7 @@ class History:
 
 
 def policy_of(*rules: Rule) -> Policy:
-    return Policy(tuple(Setting(rule, Source(Level.FLAG)) for rule in rules))
+    return Policy(tuple(Setting(rule, Source(Level.ASKED)) for rule in rules))
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ class World:
 
 
 def policy(*rules: Rule) -> Policy:
-    return Policy(tuple(Setting(rule, Source(Level.FLAG)) for rule in rules))
+    return Policy(tuple(Setting(rule, Source(Level.ASKED)) for rule in rules))
 
 
 def random_history(random: Random, size: int) -> tuple[Snapshot, ...]:

@@ -74,7 +74,7 @@ def test_properties_beat_the_namespace_the_entry_beats_properties_and_flags_beat
         config, "prod", ("artemis",), "registry", properties=properties, flags={"hourly": "12", "grace": "0s"}
     )
     assert str(found.keep["within"].source) == "firnline.yaml:12, table registry"
-    assert (str(found.keep["hourly"].value), str(found.keep["hourly"].source)) == ("hourly 12", "flag")
+    assert (str(found.keep["hourly"].value), str(found.keep["hourly"].source)) == ("hourly 12", "asked")
     assert found.grace.value == 0
 
 
@@ -115,7 +115,7 @@ def test_without_a_rule_the_tables_own_retention_counts() -> None:
 
 def test_turning_every_rule_off_is_an_empty_policy(config) -> None:
     flags = {"last": "off", "daily": "off"}
-    with pytest.raises(PolicyError, match=r"empty policy: every rule of t is off: last \(flag\), daily \(flag\)"):
+    with pytest.raises(PolicyError, match=r"empty policy: every rule of t is off: last \(asked\), daily \(asked\)"):
         effective(config, None, (), "t", flags=flags)
 
 

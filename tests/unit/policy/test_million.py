@@ -47,7 +47,7 @@ loaded = time.process_time()
 for mode in sys.argv[1:]:
     began = time.process_time()
     native = NativeRetention(10**15 if "all" in mode else 86_400_000 * 300, 1)
-    policy = Policy(tuple(Setting(rule, Source(Level.FLAG)) for rule in RULES[mode]))
+    policy = Policy(tuple(Setting(rule, Source(Level.ASKED)) for rule in RULES[mode]))
     decision = decide(graph, refs, refs["main"].snapshot, native, policy, now_ms=NOW)
     done = time.process_time()
     # Of this very program: what getrusage tells counts the process as well that started it.

@@ -164,8 +164,8 @@ def test_native_flags_that_make_no_sense_are_refused() -> None:
     assert with_native_flags(native, Policy()) is native
     with pytest.raises(UsageError, match="must be 1 or more, not 0"):
         with_native_flags(native, Policy(), retain_last=0)
-    policy = Policy((Setting(KeepLast(3), Source(Level.FLAG)),))
-    with pytest.raises(UsageError, match=r"do not go with a policy: keep last 3 \(flag\)") as caught:
+    policy = Policy((Setting(KeepLast(3), Source(Level.ASKED)),))
+    with pytest.raises(UsageError, match=r"do not go with a policy: keep last 3 \(asked\)") as caught:
         with_native_flags(native, policy, older_than_ms=0)
     assert "--keep-within" in caught.value.hint
     assert with_native_flags(native, policy) is native

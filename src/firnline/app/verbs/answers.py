@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from firnline.errors import UnreadableMetadata
 from firnline.foreign import harmless
 from firnline.ops.runs.status import RunStatus
+from firnline.policy.parse import Section
 from firnline.ports.catalogs import TableName
 
 if TYPE_CHECKING:  # only a notebook asks for pages
+    from firnline.model.holds import Hold
     from firnline.ops.history.timeline import Timeline
+    from firnline.ops.marks.adopt import Adoption
     from firnline.ops.marks.tags import Tagged
     from firnline.plans.in_force import PolicyInForce
     from firnline.plans.orphans import OrphanPlan
+    from firnline.plans.pages import Page
     from firnline.policy.inherit import Effective
     from firnline.ports.formats import State
 
@@ -40,6 +45,68 @@ class TableTags(list["Tagged"]):
         from firnline.ops.html.tags import tags_html
 
         return tags_html(self)
+
+
+class TableHolds(tuple["Hold", ...]):
+    """The holds on a table: a tuple."""
+
+    __slots__ = ()
+
+    def page(self) -> Page:
+        from firnline.ops.marks.pages import holds_page
+
+        return holds_page(self)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"holds": [each.to_json() for each in self]}
+
+    def __str__(self) -> str:
+        return self.page().to_text()
+
+    def _repr_html_(self) -> str:
+        from firnline.ops.html.marks import holds_html
+
+        return holds_html(self)
+
+
+class TableAdoption(tuple["Adoption", ...]):
+    """What would be written into a table's own retention: a tuple."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"wanted": [each.to_json() for each in self]}
+
+    def __str__(self) -> str:
+        from firnline.ops.marks.pages import adoption_page
+
+        return adoption_page(self, "would write").to_text()
+
+    def _repr_html_(self) -> str:
+        from firnline.ops.html.marks import adoption_html
+
+        return adoption_html(self)
+
+
+class WrittenPolicy(Section):
+    """A policy file as it is written: its outermost level."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, section: Section) -> WrittenPolicy:
+        return cls(**{each.name: getattr(section, each.name) for each in fields(section)})
+
+    def __str__(self) -> str:
+        from firnline.plans.written_policy import written_page
+
+        return written_page(self).to_text()
+
+    def _repr_html_(self) -> str:
+        from firnline.plans.html.markup import card
+        from firnline.plans.written_policy import written_page
+
+        return card("policy", written_page(self).to_html())
 
 
 class TablePolicy(NamedTuple):

@@ -12,11 +12,10 @@ from firnline.app.observing.auditing import ShownEntries
 from firnline.app.places import Places
 from firnline.app.requests import RunOptions, request_of, takes
 from firnline.ops.runs.decision import policy_in_force
-from firnline.policy.parse import Section
 from firnline.ports.probe import StoreVerdicts
 
 if TYPE_CHECKING:  # each verb loads what it works with: a small plan is mostly imports
-    from firnline.app.verbs.answers import TableHistory, TableNames, TablePolicy
+    from firnline.app.verbs.answers import TableHistory, TableNames, TablePolicy, WrittenPolicy
     from firnline.journal.audit.entries import AuditEntry
     from firnline.journal.audit.verifying import Verified
     from firnline.ops.looking.check import Checked
@@ -62,12 +61,14 @@ class LookingVerbs:
         request = Request(keep=checked_rules(keep))
         return TablePolicy(state, policy_in_force(state, source.name, self.places.config, request))
 
-    def check_policy(self) -> Section:
+    def check_policy(self) -> WrittenPolicy:
         """Returns the policy as it is written. Raises PolicyError unless every name in it means a catalog, a namespace
         or a table that exists: a rule under a misspelt name protects nothing.
         """
         self.places.catalogs.refuse_unknown_names(self.places.config)
-        return self.places.config
+        from firnline.app.verbs.answers import WrittenPolicy
+
+        return WrittenPolicy.of(self.places.config)
 
     def check(self, table: Table) -> Checked:
         """Returns whether every file that the table's snapshots need exists, with its size. Changes nothing."""

@@ -12,7 +12,7 @@ from firnline.app.places import Places
 from firnline.app.requests import age_ms
 
 if TYPE_CHECKING:
-    from firnline.app.verbs.answers import TableTags
+    from firnline.app.verbs.answers import TableAdoption, TableHolds, TableTags
     from firnline.model.holds import Hold
     from firnline.ops.marks.adopt import Adoption
     from firnline.ops.marks.tags import Tagged
@@ -43,8 +43,11 @@ class MarkingVerbs:
         marked = None if snapshot is None else snapshot_meant(snapshot)
         return add_tag(self.places.table_context(table), name, marked, age_ms(retain))
 
-    def holds(self, table: Table) -> tuple[Hold, ...]:
-        return self.places.source(table).load().holds
+    def holds(self, table: Table) -> TableHolds:
+        """Returns the holds on a table, also those that are over or cannot be read."""
+        from firnline.app.verbs.answers import TableHolds
+
+        return TableHolds(self.places.source(table).load().holds)
 
     def hold(
         self,
@@ -76,12 +79,13 @@ class MarkingVerbs:
 
         release_hold(self.places.table_context(table), name)
 
-    def adoption(self, table: Table) -> tuple[Adoption, ...]:
+    def adoption(self, table: Table) -> TableAdoption:
         """Returns what `adopt` would write into the table's own retention. Changes nothing."""
+        from firnline.app.verbs.answers import TableAdoption
         from firnline.ops.marks.adopt import adoption_of
 
         work = self.places.table_context(table)
-        return adoption_of(work, work.source.load())[1]
+        return TableAdoption(adoption_of(work, work.source.load())[1])
 
     def adopt(
         self, table: Table, *, confirm: Callable[[tuple[Adoption, ...]], None] = lambda wanted: None

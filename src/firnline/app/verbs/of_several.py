@@ -20,6 +20,10 @@ class ComingAnswers(Iterator[TableAnswer[Found]]):
     def __init__(self, answers: Iterator[TableAnswer[Found]]) -> None:
         self._coming = answers
 
+    def __repr__(self) -> str:
+        """Returns what this is and how to use it: who looks at it at a prompt has not asked for a lake's plans yet."""
+        return "<answers, table by table as they come: `for answer in …`, or list(…) keeps them>"
+
     def __next__(self) -> TableAnswer[Found]:
         return next(self._coming)
 

@@ -6,6 +6,7 @@ however the command ends: a page, an error or a prompt begins on a line of its o
 
 from __future__ import annotations
 
+import logging
 import shutil
 import sys
 import threading
@@ -23,6 +24,10 @@ SHOWN_AFTER_S = 1.0
 """A step that is over sooner is not drawn: it would only flicker."""
 _PAUSE_S, _TICK_S = 0.1, 0.25
 _BAR, _MOST = 20, 6
+_BEHIND = 3
+"""What stays free behind a bar: room for the cursor, and for the ^C that a terminal writes itself. Where that began
+another line, the bar above would stay.
+"""
 _MINUTE_S, _HOUR_S = 60, 3600
 
 
@@ -116,6 +121,12 @@ class TerminalProgress:
                 self._end(key, now)
             self._erase()
 
+    def stand_aside(self) -> None:
+        """Erases what is drawn for a line of somebody else's; every step goes on, and is drawn below that line."""
+        with self._lock:
+            self._erase()
+            self._said = self._clock()
+
     def _end_others(self, key: tuple[str, int], now: float) -> None:
         """Ends what this thread did before without knowing how much it would be: nobody else says that it is over."""
         for other, bar in list(self._bars.items()):
@@ -149,7 +160,7 @@ class TerminalProgress:
         if not self._draws or not lasting:
             return
         self._said = now
-        width = max(20, shutil.get_terminal_size().columns - 1)
+        width = max(20, shutil.get_terminal_size().columns - _BEHIND)
         letters = "█░" if (self._stream.encoding or "").lower().startswith("utf") else "#."
         lines = [bar.text(now, width, *letters) for bar in lasting[:_MOST]]
         lines += [f"and {len(lasting) - _MOST} more"] if len(lasting) > _MOST else []
@@ -179,8 +190,16 @@ def progress_for(as_json: bool) -> Progress:
     draws, tells = sys.stderr.isatty(), is_verbose()
     if not draws and not tells:
         return Silent()
+    logging.getLogger("firnline").addFilter(_make_room)  # the very same one is added once
     _showing[:] = [TerminalProgress(sys.stderr, draws=draws, tells=tells)]
     return _showing[0]
+
+
+def _make_room(record: logging.LogRecord) -> bool:
+    """Returns that a line of the log is wanted, which is about to be written to the same terminal."""
+    for each in _showing:
+        each.stand_aside()
+    return True
 
 
 def clean_line() -> None:

@@ -162,6 +162,8 @@ def _rows(days: Iterable[Day]) -> Iterator[tuple[str, ...]]:
 
 
 WIDTH, BAND, LEFT, RIGHT, TOP, GAP = 960, 90, 110, 20, 40, 34
+_WIDEST = 24
+"""A day's bar is never wider: those of a lone day would be blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,13 +201,16 @@ BANDS = (
 )
 
 
-def svg_of(timeline: Timeline, colours: Colours = ON_PAPER) -> str:
-    """Returns the picture as an SVG document; every bar says its day and figure when it is pointed at."""
+def svg_of(timeline: Timeline, colours: Colours = ON_PAPER, fits: bool = False) -> str:
+    """Returns the picture as an SVG document; every bar says its day and figure when it is pointed at. `fits`: it is no
+    wider than what it stands in.
+    """
     days = timeline.days()
     height = TOP + len(BANDS) * (BAND + GAP) + 10
     body = "\n".join(_body(timeline.table, days, colours))
+    style = ' style="max-width:100%;height:auto"' if fits else ""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}"{style} '
         f'viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" font-size="11" fill="{colours.ink}">\n'
         f'<rect width="100%" height="100%" fill="{colours.ground}"/>\n{body}\n</svg>\n'
     )
@@ -217,12 +222,17 @@ def _body(table: str, days: Sequence[Day], colours: Colours) -> Iterator[str]:
         yield f'<text x="{LEFT}" y="{TOP + 20}">nothing happened in this time</text>'
         return
     first, last = _ordinal(days[0]), _ordinal(days[-1])
-    step = (WIDTH - LEFT - RIGHT) / (last - first + 1)
+    step = min(_WIDEST, (WIDTH - LEFT - RIGHT) / (last - first + 1))
     for place, band in enumerate(BANDS):
         top = TOP + place * (BAND + GAP)
         yield from _band(band, days, first, step, top, colours)
+    low = TOP + len(BANDS) * (BAND + GAP) - 4
+    if step == _WIDEST:  # the last day is near the first: there is no room for two words
+        said = days[0].day if first == last else f"{days[0].day} to {days[-1].day}"
+        yield f'<text x="{LEFT}" y="{low}">{said}</text>'
+        return
     for day, x, anchor in ((days[0], LEFT, "start"), (days[-1], WIDTH - RIGHT, "end")):
-        yield f'<text x="{x}" y="{TOP + len(BANDS) * (BAND + GAP) - 4}" text-anchor="{anchor}">{day.day}</text>'
+        yield f'<text x="{x}" y="{low}" text-anchor="{anchor}">{day.day}</text>'
 
 
 def _band(band: Band, days: Sequence[Day], first: int, step: float, top: int, colours: Colours) -> Iterator[str]:

@@ -17,5 +17,4 @@ def doctor_html(found: Diagnosis) -> Markup:
     counts = Counter(each.level for each in found.findings)
     shares = [Share(level.value, counts[level], number(counts[level]), _COLOURS[level]) for level in Severity]
     rows = ((each.level.value, each.topic, each.said, each.hint) for each in found.findings)
-    said = "no problem was found" if found.is_well else "there are problems"
-    return card(said, share_bar("findings", shares), table(("", "of", "found", "hint"), rows))
+    return card(found.verdict, share_bar("findings", shares), table(("", "of", "found", "hint"), rows))

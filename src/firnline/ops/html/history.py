@@ -17,6 +17,6 @@ def history_html(timeline: Timeline, trouble: str | None = None) -> Markup:
             days=number(len(timeline.by_day)),
         ),
         "" if trouble is None else paragraph(f"not all could be read: {trouble}"),
-        Markup(svg_of(timeline)) if timeline.by_day else "",
+        Markup(svg_of(timeline, fits=True)) if timeline.by_day else "",
         timeline_page(timeline).to_html(),
     )

@@ -15,12 +15,18 @@ from firnline.ops.table.context import TableContext
 from firnline.plans.pages import counted
 from firnline.policy.limits import limits_in_words
 from firnline.policy.parse import Section
-from firnline.ports.catalogs import HOW_TO_CONFIGURE, TableName
+from firnline.ports.catalogs import TableName
 from firnline.ports.probe import Probe, StoreVerdicts, Verdict
 from firnline.ports.stores import List
 
 _ELSE = "see whether it is up, and whether it can be reached from this machine"
 _MEND = "mend it as it says, then ask again"
+_NO_CATALOG = Finding(
+    Severity.WARNING,
+    "catalogs",
+    "none is configured",
+    "name one in PyIceberg's configuration: .pyiceberg.yaml or PYICEBERG_CATALOG__NAME__URI",
+)
 _NEEDED = ("list", "get", "put", "delete")
 
 
@@ -74,7 +80,8 @@ def diagnose(patient: Patient, veil: Veil) -> Diagnosis:
         "table": lambda: _table(patient),
     }
     found = [each for topic, look in looks.items() for each in _safely(topic, look)]
-    return Diagnosis(tuple(veiled(each, veil) for each in found))
+    blind = _NO_CATALOG in found and patient.table is None
+    return Diagnosis(tuple(veiled(each, veil) for each in found), blind)
 
 
 def _safely(topic: str, look: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
@@ -119,7 +126,7 @@ def _cache(cache: CacheFacts) -> Iterator[Finding]:
 def _catalogs(patient: Patient) -> Iterator[Finding]:
     catalogs = patient.catalogs()
     if not catalogs:
-        yield Finding(Severity.WARNING, "catalogs", "none is configured", HOW_TO_CONFIGURE)
+        yield _NO_CATALOG
     for facts in catalogs.values():
         if patient.only in (None, facts.name):
             yield from _safely(f"catalog {facts.name}", partial(_catalog, patient, facts))

@@ -17,6 +17,7 @@ from typing import Any
 
 from firnline.extras import EXTRAS, how_to_get
 from firnline.foreign import Veil
+from firnline.plans.pages import counted
 from firnline.version import VERSION
 
 
@@ -41,11 +42,22 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
+    """All that was found. `blind`: there was neither a catalog nor a table to look at."""
+
     findings: tuple[Finding, ...]
+    blind: bool = False
 
     @property
     def is_well(self) -> bool:
         return all(each.level is not Severity.PROBLEM for each in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """Returns what all of it comes to."""
+        problems = sum(each.level is Severity.PROBLEM for each in self.findings)
+        if problems:
+            return counted(problems, "problem")
+        return "no catalog is configured: nothing else could be looked at" if self.blind else "no problem was found"
 
     def to_json(self) -> dict[str, Any]:
         return {"well": self.is_well, "findings": [each.to_json() for each in self.findings]}

@@ -26,9 +26,8 @@ def doctor_page(found: Diagnosis) -> Page:
     rows = tuple((each.level.value, each.topic, each.said) for each in found.findings)
     tones = tuple(_OF_SEVERITY[each.level] for each in found.findings)
     hints = tuple(Hint(f"{each.topic}: {each.hint}") for each in found.findings if each.hint)
-    problems = sum(each.level is Severity.PROBLEM for each in found.findings)
-    said = counted(problems, "problem") if problems else "no problem was found"
-    return Page((Grid(rows, tones=tones), Line(said, Tone.REFUSED if problems else Tone.KEPT), *hints))
+    tone = (Tone.GOES if found.blind else Tone.KEPT) if found.is_well else Tone.REFUSED
+    return Page((Grid(rows, tones=tones), Line(found.verdict, tone), *hints))
 
 
 def _tone(kept: bool) -> Tone:

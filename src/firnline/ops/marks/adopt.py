@@ -29,6 +29,10 @@ class Adoption:
     before: str
     after: str
 
+    def to_json(self) -> dict[str, str]:
+        """Returns one entry of `adopt --json`."""
+        return {"what": self.what, "before": self.before, "after": self.after}
+
 
 def adoption_of(work: TableContext, state: State) -> tuple[Amendment, tuple[Adoption, ...]]:
     """Returns what would be written, and the same for people to read. Retention is only ever lengthened.

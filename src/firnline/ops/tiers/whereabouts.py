@@ -71,6 +71,14 @@ class TableTiers:
             "restores": [each.to_json() for each in self.restores],
         }
 
+    def __str__(self) -> str:
+        return tiers_page(self, everything=False).to_text()
+
+    def _repr_html_(self) -> str:
+        from firnline.ops.html.tiers import tiers_html
+
+        return tiers_html(self)
+
 
 def whereabouts(
     live: State, tiers: Mapping[str, State], remembered: Iterable[Mapping[str, Any]]
