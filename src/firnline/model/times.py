@@ -76,7 +76,7 @@ def parse_instant(text: str) -> int:
 
 def refuse_seconds(number: float) -> None:
     """Raises BadTimestamp for a number that is an instant of our times in seconds, as `time.time()` and `date +%s` have
-    it: whoever meant January 1970 can write that as ISO 8601.
+    it: January 1970 can be written as ISO 8601.
     """
     if _SECONDS_FROM <= number < _SECONDS_BEFORE:
         raise BadTimestamp(f"seconds, and not milliseconds? {number}", hint=_SECONDS_HINT)

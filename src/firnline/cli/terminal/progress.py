@@ -122,7 +122,7 @@ class TerminalProgress:
             self._erase()
 
     def stand_aside(self) -> None:
-        """Erases what is drawn for a line of somebody else's; every step goes on, and is drawn below that line."""
+        """Erases what is drawn, so that a line of the log has room; each step goes on, and is drawn below that."""
         with self._lock:
             self._erase()
             self._said = self._clock()
