@@ -227,10 +227,7 @@ def test_a_table_without_runs_has_none_to_undo(lake: Lake, capsys: Capture) -> N
 def test_a_stamp_that_several_runs_have_is_refused(
     lake: Lake, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = SmallTable(QuickFiles(), f"file://{lake.folder}/ns/other")
-    for _ in range(3):
-        other.append(1)
-    lake.register("other", other.publish())
+    lake.another("other")
     monkeypatch.setattr("secrets.token_hex", lambda count: "abcdef"[: 2 * count])
     stamps: list[str] = []
     while len(stamps) != 2 or len(set(stamps)) != 1:  # planned within one second

@@ -113,3 +113,21 @@ def test_at_the_prompt_stands_one_question_with_its_numbers(lake: Lake, answer: 
 def test_several_tables_are_asked_for_in_one_question(lake: Lake) -> None:
     shown, _ = on_terminal("expire", "--all", "--retain-last", "1", answer="n", NO_COLOR="1")
     assert "Remove 6 snapshots from lake.ns.events? Files stay 24 h. [y/N]: " in shown
+
+
+LONG = "event_stream_number_00"
+
+
+def test_what_came_of_several_tables_is_one_line_each(lake: Lake) -> None:
+    lake.another(LONG)
+    shown, code = on_terminal(
+        "expire", "lake.ns.e*", "--retain-last", "1", "-y", "--blast-radius", "100%", columns=80, NO_COLOR="1"
+    )
+    assert code == 0, shown
+    heads, *rows, sums, deleted, ends = shown.partition("\n\nhint:")[0].splitlines()[-6:]
+    assert heads.split() == ["table", "expired", "files", "bytes", "state"]
+    assert sorted(row.split()[0] for row in rows) == [f"lake.ns.{LONG}", "lake.ns.events"]
+    assert all(row.endswith("  committed") for row in rows)
+    assert sums.split()[:2] == ["2", "tables"]
+    assert deleted == "deleted now: 0 files, 0 B"
+    assert re.fullmatch(r"grace ends (at|from [0-9: -]+ UTC to) [0-9: -]+ UTC", ends)
