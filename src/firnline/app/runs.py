@@ -140,13 +140,15 @@ class Runs(Planning):
         elif not found.is_meant:
             moved(work, found, RunState.PLANNED, approved=True)
 
-    def call_off(self, run: str) -> None:
-        """Ends a run that waits for `approve`. One that another process carried on meanwhile is left to that one."""
-        from firnline.ops.runs.advance import undo
+    def call_off(self, run: str, why: str) -> None:
+        """Ends a run that waits for `approve`; its record says why. One that another process carried on meanwhile is
+        left to that one.
+        """
+        from firnline.ops.runs.advance import called_off
 
         with self._leased(run, Leave(), deletes=False) as leased:
             if leased.run.state is RunState.PLANNED:
-                undo(leased)
+                called_off(leased, why)
 
     def recorded(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
         """Returns the plan as it was saved, in a store that can carry the run."""

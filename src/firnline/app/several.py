@@ -212,7 +212,7 @@ class Several:
         by threads that came to their end meanwhile, is called off.
         """
         runs, saved = LakeRuns(self.places, self.runs_of_tables, self.at_once), list[str]()
-        with runs.calling_off(saved):
+        with runs.calling_off(saved, "stopped before anything was asked"):
             proposed = list(proposing(saved))
         return TableAnswers(runs.carry_out(proposed, confirm, leave))
 

@@ -18,7 +18,7 @@ from firnline.ops.orphans.joining import JoinedGuard
 from firnline.ops.orphans.plan import begin_grace, call_off
 from firnline.ops.orphans.scope import Prefix
 from firnline.ops.runs.approval import awaits_approval, refuse_unapproved
-from firnline.ops.runs.commit import commit_landed, commit_run, refuse_refused
+from firnline.ops.runs.commit import cancelled, commit_landed, commit_run, refuse_refused
 from firnline.ops.runs.guard import Guard, TableGuard, reachable_since_plan, reachable_since_search
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.moving import failures_told
@@ -126,6 +126,13 @@ def _purged(leased: LeasedRun, deleter: Deleter) -> LeasedRun:
     if leased.run.state not in _PURGEABLE:
         raise RefusedForSafety(f"{leased.run.id} is {leased.run.state}: it cannot be purged", hint="plan again")
     return purge_run(leased, deleter, _guard_of(leased.work, leased.run))
+
+
+def called_off(leased: LeasedRun, why: str) -> LeasedRun:
+    """Returns a run that nobody approved, cancelled with the reason."""
+    refuse_unsealed_run(leased.run)
+    leased.lease.renew()
+    return cancelled(leased, why)
 
 
 def undo(leased: LeasedRun) -> LeasedRun:
