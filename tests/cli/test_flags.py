@@ -48,10 +48,23 @@ def test_help_of_a_command_that_does_not_exist_names_the_nearest(capsys: Capture
         (["policy", "show"], "firnline policy show --help"),
         (["plan"], "firnline plan --help"),
         (["nonsense"], "firnline --help"),
+        (["plan", "x", "--keep-last"], "firnline plan --help"),
+        (["tag", "add", "t", "--retain"], "firnline tag add --help"),
+        (["runs", "--state"], "firnline runs --help"),
+        (["-q", "plan", "x", "--list=3"], "firnline plan --help"),
     ],
 )
 def test_a_usage_error_names_the_help_of_its_own_command(arguments: list[str], named: str, capsys: Capture) -> None:
     assert f"`{named}`" in said(capsys, *arguments, code=2)
+
+
+@pytest.mark.parametrize("many", ["q", "0", "-1", "1.5"])
+def test_at_once_takes_a_number(many: str, capsys: Capture) -> None:
+    assert "--at-once takes a number of 1 or more" in said(capsys, "plan", "--all", f"--at-once={many}", code=2)
+
+
+def test_undo_takes_no_pattern(lake: Lake, capsys: Capture) -> None:
+    assert "undo takes one run or one table, no pattern: lake.ns.*" in said(capsys, "undo", "lake.ns.*", code=2)
 
 
 # ---------------------------------------------------------------- how much is said
@@ -176,12 +189,12 @@ def test_undo_of_a_table_takes_back_its_last_run(lake: Lake, capsys: Capture) ->
     undone = facts(capsys, "undo", "lake.ns.events")
     assert (undone["run"], undone["state"]) == (second, "undone")
     # Asked once more, it must not take back the run before: nobody meant that one.
-    refused = said(capsys, "undo", "lake.ns.events", code=2)
-    assert f"its last one, {second}, was already undone" in refused
+    refused = said(capsys, "undo", "lake.ns.events", code=14)
+    assert refused.startswith(f"error: {second} was already undone, at 20")
     stamp = first.partition("@")[2]
     assert refused.endswith(f"`firnline undo {stamp}` takes back the one before, if it is meant\n")
     facts(capsys, "undo", stamp)
-    assert "takes back" not in said(capsys, "undo", "lake.ns.events", code=2)
+    assert said(capsys, "undo", "lake.ns.events", code=14) == said(capsys, "undo", second, code=14)
 
 
 def test_undo_of_a_table_leaves_a_plan_that_was_only_saved(lake: Lake, capsys: Capture) -> None:
@@ -202,7 +215,7 @@ def test_a_run_that_was_undone_says_so_and_when(lake: Lake, capsys: Capture) -> 
 def test_a_purged_run_says_that_it_is_too_late(lake: Lake, capsys: Capture) -> None:
     named = facts(capsys, *EXPIRE, "--grace", "0s")["run"]
     assert f"{named} cannot be undone: it is purged since 20" in said(capsys, "undo", named, code=14)
-    assert f"its last one, {named}, is purged" in said(capsys, "undo", "lake.ns.events", code=2)
+    assert said(capsys, "undo", "lake.ns.events", code=14) == said(capsys, "undo", named, code=14)
 
 
 @pytest.mark.parametrize("command", [("runs", "show"), ("undo",), ("purge",), ("resume",)], ids=" ".join)
@@ -271,7 +284,9 @@ def test_runs_are_filtered_by_state_time_and_table(lake: Lake, capsys: Capture) 
     assert listed("--table", "lake.ns.ev*") == [undone, committed]
     assert "no table is named like" in said(capsys, "runs", "--table", "lake.ns.x*", code=10)
     assert "--state is one of: open, ended, planned" in said(capsys, "runs", "--state", "nonsense", code=2)
-    assert said(capsys, "runs", "--state", "purging") == "no runs\n"
+    assert said(capsys, "runs", "--state", "purging") == "no run is purging; 2 are in other states\n"
+    assert said(capsys, "runs", "--state", "done", "--state", "purging").startswith("no run is done or purging; 2 are")
+    assert said(capsys, "runs", "--since", "2100-01-01") == "no run was planned since then; 2 runs before\n"
 
 
 def test_a_purge_before_its_time_says_that_nothing_was_deleted_and_when_it_will_be(lake: Lake, capsys: Capture) -> None:
@@ -302,7 +317,7 @@ def test_people_are_told_minutes_and_programs_every_instant(lake: Lake, capsys: 
     told += "".join(said(capsys, *words) for words in (["purge"], ["runs"], ["runs", "lake.ns.events"], PLAN))
     told += said(capsys, "hold", "add", "lake.ns.events", "case-9", "main", "--until", "2027-01-01")
     told += said(capsys, "hold", "list", "lake.ns.events") + said(capsys, *PLAN, "--list")
-    told += said(capsys, "undo", "lake.ns.events") + said(capsys, "undo", "lake.ns.events", code=2)
+    told += said(capsys, "undo", "lake.ns.events") + said(capsys, "undo", "lake.ns.events", code=14)
     assert EXACT.findall(told) == []
     assert all(EXACT.match(each["planned_at"]) for each in facts(capsys, "runs")["runs"])
 
@@ -339,7 +354,14 @@ def test_history_says_that_it_is_off_and_what_was_purged_all_the_same(lake: Lake
     assert shown["remembers"] is False
     assert sum(day["expired"] for day in shown["days"]) == len(done["expired"])
     assert sum(day["purged_bytes"] for day in shown["days"]) == done["outcomes"]["deleted"]["bytes"]
-    assert "history is off for this table" in said(capsys, "history", "lake.ns.events")
+    shown = said(capsys, "history", "lake.ns.events")
+    assert shown.splitlines()[0] == "lake.ns.events: 2 live snapshots"
+    assert "history is off for this table" in shown
+    lake.another("other")
+    several = said(capsys, "history", "lake.ns.*")
+    assert re.search(r"^  lake.ns.events +2 +- ", several, re.MULTILINE)
+    assert several.count("history is off for 2 tables") == 1
+    assert several.count("`history: 180d` in firnline.yaml") == 1
 
 
 def test_history_that_is_on_tells_each_run_once(lake: Lake, capsys: Capture) -> None:
