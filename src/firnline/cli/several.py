@@ -143,6 +143,8 @@ def show_timelines(answers: Sequence[TableAnswer[Timeline]], as_json: bool) -> i
 
 
 def _timeline_blocks(answers: Sequence[TableAnswer[Timeline]]) -> Iterator[Block]:
+    from firnline.ops.history.timeline import TURN_ON
+
     headings = ("table", "live", "expired", "first day", "last day", "purged", "")
     found = [each.value for each in answers if each.value is not None]
     live, gone = sum(each.live for each in found), sum(each.expired for each in found)
@@ -150,6 +152,9 @@ def _timeline_blocks(answers: Sequence[TableAnswer[Timeline]]) -> Iterator[Block
     rows = [_timeline_row(each) for each in answers]
     last = (counted(counts_of(answers)["tables"], "table"), number(live), number(gone), "", "", purged, "")
     yield Grid((*rows, last), headings, right=frozenset({1, 2, 5}))
+    if off := sum(not each.remembers for each in found):
+        yield Line(f"history is off for {counted(off, 'table')}: which snapshots expire there is not remembered")
+        yield Hint(TURN_ON)
     yield Hint("`firnline history TABLE` shows one of them day by day")
 
 
@@ -159,7 +164,8 @@ def _timeline_row(each: TableAnswer[Timeline]) -> tuple[str, ...]:
         return (each.table, "", "", "", "", "", why)
     days = each.value.days()
     ends = (days[0].day, days[-1].day) if days else ("", "")
-    return (each.table, number(each.value.live), number(each.value.expired), *ends, size(_purged(each.value)), why)
+    gone = "-" if each.value.is_blind else number(each.value.expired)
+    return (each.table, number(each.value.live), gone, *ends, size(_purged(each.value)), why)
 
 
 def _purged(timeline: Timeline) -> int:
