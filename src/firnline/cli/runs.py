@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -224,6 +225,8 @@ def _show_each(
             output_for(as_json).fail(type(each.problem)(f"{each.table}: {each.problem.message}", each.problem.hint))
     carried = [status for each in listed for status in each.value or ()]
     is_whole = all(each.problem is None for each in listed)
+    none = shown.none_of(carried)
+    acted = acted if none is None else replace(acted, none=none)
     show_runs(filter(shown.has, carried), as_json, hint=hint, acted=acted, is_whole=is_whole)
     return exit_code_of([*(each.problem for each in listed), *(each.refusal for each in carried)])
 

@@ -141,7 +141,8 @@ class Plan:
     def ways_out(self) -> tuple[str, ...]:
         """What lets a plan through that would remove too much, each as a sentence."""
         most = floor(100 * min(0.5, self.cap))
-        bounded = f"`--at-most {most}%` takes the oldest first, no more than that and below the cap; again and again"
+        part = "half" if most == 50 else f"{most}%"
+        bounded = f"`--at-most {most}%` removes at most {part} now, the oldest first; repeat it for the rest"
         kept = self.kept.all if self.kept is not None else Tally()
         share = min(100, ceil(100 * share_removed(kept, self.victims.all)[1]))
         lifted = f"`--blast-radius {share}%` lets all of it go at once, if that is really meant"

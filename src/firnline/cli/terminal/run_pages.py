@@ -11,7 +11,7 @@ from firnline.errors import UsageError
 from firnline.journal.events import FINISHED, RunState
 from firnline.model.times import tell_due, tell_instant
 from firnline.ops.runs.pages import run_blocks, runs_blocks
-from firnline.plans.pages import Hint, Line, Page
+from firnline.plans.pages import Hint, Line, Page, counted, number
 
 if TYPE_CHECKING:
     from firnline.ops.runs.status import RunStatus
@@ -36,8 +36,22 @@ class ShownRuns:
 
     def has(self, status: RunStatus) -> bool:
         ending = ENDED if status.state in FINISHED else OPEN
-        late_enough = self.since_ms is None or status.run.events[0].at_ms >= self.since_ms
-        return late_enough and (not self.states or bool({ending, status.state.value} & set(self.states)))
+        return self._is_late_enough(status) and (
+            not self.states or bool({ending, status.state.value} & set(self.states))
+        )
+
+    def none_of(self, runs: Sequence[RunStatus]) -> str | None:
+        """Returns that none of some runs is shown, and how many are not; None where one is, or where there are none."""
+        if not runs or any(map(self.has, runs)):
+            return None
+        late = [each for each in runs if self._is_late_enough(each)]
+        if not late:
+            return f"no run was planned since then; {counted(len(runs), 'run')} before"
+        others = "1 is in another state" if len(late) == 1 else f"{number(len(late))} are in other states"
+        return f"no run is {' or '.join(self.states)}; {others}"
+
+    def _is_late_enough(self, status: RunStatus) -> bool:
+        return self.since_ms is None or status.run.events[0].at_ms >= self.since_ms
 
 
 EVERY_RUN = ShownRuns()
