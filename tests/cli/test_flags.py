@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +288,29 @@ def test_runs_are_filtered_by_state_time_and_table(lake: Lake, capsys: Capture) 
     assert said(capsys, "runs", "--state", "purging") == "no run is purging; 2 are in other states\n"
     assert said(capsys, "runs", "--state", "done", "--state", "purging").startswith("no run is done or purging; 2 are")
     assert said(capsys, "runs", "--since", "2100-01-01") == "no run was planned since then; 2 runs before\n"
+
+
+def test_purge_takes_the_filters_of_runs_and_leaves_the_others(lake: Lake, capsys: Capture) -> None:
+    committed = facts(capsys, *EXPIRE)["run"]
+
+    def purged(*filters: str) -> list[str]:
+        return [each["run"] for each in facts(capsys, "purge", *filters)["runs"]]
+
+    assert purged() == purged("--state", "committed") == purged("--state", "open", "--since", "1h") == [committed]
+    assert purged("--state", "purging") == purged("--since", "2100-01-01") == []
+    assert said(capsys, "purge", "--since", "2100-01-01").startswith("nothing to purge")
+    assert "do not go together" in said(capsys, "purge", committed, "--since", "1h", code=2)
+    assert "--state is one of" in said(capsys, "purge", "--state", "nonsense", code=2)
+
+
+def test_a_purge_leaves_what_is_due_and_not_meant(lake: Lake, capsys: Capture) -> None:
+    facts(capsys, *EXPIRE, "--grace", "1s")
+    time.sleep(1.1)
+    assert facts(capsys, "purge", "--state", "purging")["runs"] == []
+    [left] = facts(capsys, "runs")["runs"]
+    assert left["state"] == "committed"
+    [done] = facts(capsys, "purge", "--state", "committed")["runs"]
+    assert done["state"] == "done"
 
 
 def test_a_purge_before_its_time_says_that_nothing_was_deleted_and_when_it_will_be(lake: Lake, capsys: Capture) -> None:

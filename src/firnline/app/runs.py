@@ -196,10 +196,13 @@ class Runs(Planning):
         with self._leased(run, leave) as leased:
             return purge_only(leased, self._deleter(leased.work.source.name, leased.run))
 
-    def purge_table(self, table: Table, leave: Leave) -> list[RunStatus]:
+    def purge_table(
+        self, table: Table, leave: Leave, meant: Callable[[Run], bool] = lambda run: True
+    ) -> list[RunStatus]:
+        """Returns the runs of the table that are meant and committed, each purged where it may be."""
         from firnline.ops.runs.advance import purge_all
 
-        return self._on_table(table, leave, purge_all)
+        return self._on_table(table, leave, partial(purge_all, meant=meant))
 
     def resume(self, table: Table, leave: Leave) -> list[RunStatus]:
         from firnline.ops.runs.advance import advance_all

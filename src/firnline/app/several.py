@@ -181,11 +181,19 @@ class Several:
         return self._carry_out(proposing, confirm, terms.leave)
 
     def purge(
-        self, *, break_lease: bool = False, include_outside: bool | None = None, everywhere: bool = False
+        self,
+        *,
+        break_lease: bool = False,
+        include_outside: bool | None = None,
+        everywhere: bool = False,
+        meant: Callable[[Run], bool] = lambda run: True,
     ) -> TableAnswers[list[RunStatus]]:
-        """Returns the committed runs of each table, each purged where it may be; tables as for `runs`."""
+        """Returns the committed runs of each table, each purged where it may be; tables as for `runs`. Those that are
+        not `meant` are left as they are.
+        """
         leave = Leave(break_lease, include_outside)
-        return TableAnswers(self._carried_on(lambda name: self.runs_of_tables.purge_table(name, leave), everywhere))
+        purge = self.runs_of_tables.purge_table
+        return TableAnswers(self._carried_on(lambda name: purge(name, leave, meant), everywhere))
 
     def resume(
         self, *, break_lease: bool = False, include_outside: bool | None = None, everywhere: bool = False

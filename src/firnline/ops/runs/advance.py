@@ -223,12 +223,14 @@ def _advance_unnamed(leased: LeasedRun, deleter: Deleter) -> RunStatus:
     )
 
 
-def purge_all(work: TableContext, lease: Lease, deleter: Deleter) -> list[RunStatus]:
+def purge_all(
+    work: TableContext, lease: Lease, deleter: Deleter, *, meant: Callable[[Run], bool] = lambda run: True
+) -> list[RunStatus]:
     """Returns the committed runs of the table, each purged where it may be, and those whose time to undo goes before.
 
-    No other run is touched.
+    No other run is touched, nor one that is not `meant`: what was committed after such a one waits for it.
     """
-    runs = work.runs(work.source.load())
+    runs = list(filter(meant, work.runs(work.source.load())))
     due = [run for run in in_commit_order(runs) if run.state in _PURGEABLE]
     waiting = [run for run in runs if run.commit_due_ms is not None]
     purged = [_purge_told(LeasedRun(work, lease, run), deleter) for run in due]
