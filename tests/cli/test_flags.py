@@ -369,6 +369,15 @@ def test_a_cancelled_run_says_why(lake: Lake, capsys: Capture) -> None:
     assert "because undone before it was committed: there is nothing to undo" in refused
 
 
+def test_a_plan_of_several_tables_says_once_for_how_many_runs_wait(lake: Lake, capsys: Capture) -> None:
+    lake.another("other")
+    assert "runs wait" not in said(capsys, "plan", "--all", "--retain-last", "1")
+    facts(capsys, *EXPIRE)
+    shown = said(capsys, "plan", "--all", "--retain-last", "1")
+    assert shown.count("runs wait for 1 table\n") == 1
+    assert "`firnline runs` shows the runs that wait" in shown
+
+
 # ---------------------------------------------------------------- history
 
 

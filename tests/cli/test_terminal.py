@@ -185,3 +185,12 @@ def test_runs_that_were_declined_at_the_question_say_so(lake: Lake) -> None:
     _, *rows = grid_of("runs", columns=200)
     assert [row.split()[2] for row in rows] == ["cancelled"] * 2
     assert all(row.endswith("  declined at the question") for row in rows)
+
+
+def test_a_question_of_several_tables_says_nothing_of_sizes_that_nobody_asked_for(lake: Lake) -> None:
+    lake.another("other")
+    words = ("--all", "--retain-last", "1", "--blast-radius", "100%")
+    shown, _ = on_terminal("expire", *words, answer="n", NO_COLOR="1")
+    assert "Remove 8 snapshots from 2 tables" in shown
+    assert "metadata: " not in shown
+    assert "metadata: " in on_terminal("plan", *words, NO_COLOR="1")[0]

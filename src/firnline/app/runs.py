@@ -56,7 +56,7 @@ class Runs(Planning):
 
             check_listing_name(Path(files))
         work = self.places.table_context(table)
-        planned = _beside_waiting(work, self._planned(work, request))
+        planned = beside_waiting(work, self._planned(work, request))
         view = PlanView(planned, self.saved(work, planned, meant=False) if save else planned.plan, work)
         if files is not None:
             view.write_files(files)
@@ -299,15 +299,16 @@ class Runs(Planning):
         return Deleter(stores.delete(name, run.folder.root), many, stores.remove_empty())
 
 
-def _beside_waiting(work: TableContext, planned: Planned) -> Planned:
-    """Returns the plan with notes of runs on the table that wait: what they took out is not in it any more. A plan can
-    be looked at where records cannot be read; what would act reads them again, and stops.
+def beside_waiting(work: TableContext, planned: Planned) -> Planned:
+    """Returns the plan with the runs on the table that wait, and notes of them: what they took out is not in it any
+    more. A plan can be looked at where records cannot be read; what would act reads them again, and stops.
     """
     from firnline.ops.runs.status import waiting_note
 
     with suppress(FirnlineError):
-        notes = [waiting_note(run) for run in work.runs(planned.state) if not run.is_finished]
-        return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes)))
+        waiting = [run for run in work.runs(planned.state) if not run.is_finished]
+        named, notes = tuple(str(run.id) for run in waiting), tuple(map(waiting_note, waiting))
+        return replace(planned, plan=replace(planned.plan, waiting=named, notes=(*planned.plan.notes, *notes)))
     return planned
 
 

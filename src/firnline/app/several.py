@@ -18,7 +18,7 @@ from firnline.app.places import Places
 from firnline.app.requests import RunOptions, SearchOptions, asked_search, request_of, takes
 from firnline.app.run_lists import has_lists
 from firnline.app.run_names import joined
-from firnline.app.runs import Leave, Runs
+from firnline.app.runs import Leave, Runs, beside_waiting
 from firnline.app.searches import Examined, Searches
 from firnline.app.unfinished import UnfinishedRuns
 from firnline.app.verbs.of_several import ComingAnswers, TableAnswers
@@ -65,6 +65,7 @@ class Several:
             work = drafted.work
             found = found if search is None else with_search(found, search)
             found = with_versions(found, listed_versions(work.source.format, found.state, work.store))
+            found = beside_waiting(work, found)
             plan = self._saved(work, found, search) if save else found.plan
             found.close()  # only the figures are kept: files of a thousand tables would not fit
             return plan
