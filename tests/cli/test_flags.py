@@ -378,6 +378,18 @@ def test_a_plan_of_several_tables_says_once_for_how_many_runs_wait(lake: Lake, c
     assert "`firnline runs` shows the runs that wait" in shown
 
 
+def test_a_search_tells_that_nothing_young_is_ever_removed(lake: Lake, capsys: Capture) -> None:
+    told = "counts, by the store's clock; nothing younger than 24 h is ever removed\n"
+    assert told in said(capsys, "orphans", "lake.ns.events", "--older-than", "1h")
+    assert "ever removed" not in said(capsys, "orphans", "lake.ns.events")
+
+
+def test_a_cutoff_is_told_to_the_minute(lake: Lake, capsys: Capture) -> None:
+    shown = said(capsys, "plan", "lake.ns.events", "--older-than", "2020-01-01")
+    assert "ref main: newer than 2020-01-01 00:00 UTC" in shown
+    assert EXACT.findall(shown) == []
+
+
 # ---------------------------------------------------------------- history
 
 

@@ -147,10 +147,11 @@ def _timeline_blocks(answers: Sequence[TableAnswer[Timeline]]) -> Iterator[Block
 
     headings = ("table", "live", "expired", "first day", "last day", "purged", "")
     found = [each.value for each in answers if each.value is not None]
-    live, gone = sum(each.live for each in found), sum(each.expired for each in found)
+    live = number(sum(each.live for each in found))
+    gone = "-" if all(each.is_blind for each in found) else number(sum(each.expired for each in found))
     purged = size(sum(_purged(each) for each in found))
     rows = [_timeline_row(each) for each in answers]
-    last = (counted(counts_of(answers)["tables"], "table"), number(live), number(gone), "", "", purged, "")
+    last = (counted(counts_of(answers)["tables"], "table"), live, gone, "", "", purged, "")
     yield Grid((*rows, last), headings, right=frozenset({1, 2, 5}))
     if off := sum(not each.remembers for each in found):
         yield Line(f"history is off for {counted(off, 'table')}: which snapshots expire there is not remembered")

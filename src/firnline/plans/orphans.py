@@ -110,8 +110,8 @@ def listed_blocks(plan: OrphanPlan) -> Iterator[Block]:
 
 
 def old_enough(plan: OrphanPlan) -> str:
-    """Returns how old a file must be to go; that no younger one ever does, where that is the bound."""
-    at_floor = plan.now_ms - plan.cutoff_ms <= SHORTEST_WRITE_MS
+    """Returns how old a file must be to go; that no younger one ever does, where that is, or nearly is, the bound."""
+    at_floor = plan.now_ms - plan.cutoff_ms < 2 * SHORTEST_WRITE_MS  # the listing took its time between the two
     floor = f"; nothing younger than {SHORTEST_WRITE_MS // HOUR_MS} h is ever removed" if at_floor else ""
     return f"only what is older than {minute(plan.cutoff_ms)} counts, by the store's clock{floor}"
 

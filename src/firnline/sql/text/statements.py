@@ -228,6 +228,7 @@ def _query(text: str, words: Sequence[Word]) -> Query:
         at = f"line {where['line']}, column {where['col']}: {where['highlight']}"
         raise UsageError(f"the statement cannot be understood at {at}", hint=_NOT_READ) from None
     if not isinstance(parsed, exp.Query):
+        _refuse_misspelt(words[0].text)
         raise UsageError(
             f"{words[0].text.upper()} is not run here: only queries, DESCRIBE, SHOW TABLES, TAG snapshot "
             "and USE TABLE are",
@@ -241,7 +242,7 @@ def _query(text: str, words: Sequence[Word]) -> Query:
 
 def _refuse_misspelt(first: str) -> None:
     """Raises UsageError where a statement begins with nearly, but not quite, a word that one may begin with."""
-    near = get_close_matches(first.upper(), _BEGINNINGS, 1)
+    near = get_close_matches(first.upper(), _BEGINNINGS, 1, 0.75)
     if near and first.upper() not in _BEGINNINGS:
         raise UsageError(f"no statement begins with {first}", hint=f"did you mean {near[0]}?")
 
