@@ -35,6 +35,13 @@ class SmallLake:
         self.register("events", location)
         return location
 
+    def another(self, name: str) -> None:
+        """Makes another table in the namespace, of three snapshots."""
+        other = SmallTable(QuickFiles(), f"file://{self.folder}/ns/{name}")
+        for _ in range(3):
+            other.append(1)
+        self.register(name, other.publish())
+
     def policy(self, text: str) -> None:
         (self.folder / "firnline.yaml").write_text(text)
 

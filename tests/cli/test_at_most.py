@@ -44,7 +44,7 @@ def test_a_plan_that_the_cap_refuses_says_why_what_stays_and_what_to_do(neglecte
     assert "a run would refuse: it would remove 9" in shown
     assert "usual for a table that nothing expired for long" in shown
     assert "What stays: 2 snapshots since 2026-" in shown
-    assert "hint: `--at-most 50%` takes the oldest first" in shown
+    assert "hint: `--at-most 50%` removes at most half now, the oldest first; repeat it for the rest" in shown
     assert "hint: `--blast-radius 9" in shown
     assert "carries it out" not in shown, "a hint must not contradict the refusal"
     refused = said(capsys, "expire", TABLE, *NIGHTLY, "--yes", code=14)
@@ -56,7 +56,7 @@ def test_a_plan_that_the_cap_refuses_says_why_what_stays_and_what_to_do(neglecte
 
 def test_the_way_out_stays_below_a_cap_of_its_own(neglected: SmallTable, capsys: Capture) -> None:
     shown = said(capsys, "plan", TABLE, *NIGHTLY, "--blast-radius", "20%")
-    assert "hint: `--at-most 20%` takes the oldest first" in shown
+    assert "hint: `--at-most 20%` removes at most 20% now, the oldest first; repeat it for the rest" in shown
     assert "--at-most" not in said(capsys, "plan", TABLE, *NIGHTLY, "--blast-radius", "0.5%")
 
 

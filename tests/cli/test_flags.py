@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,23 @@ def test_help_of_a_command_that_does_not_exist_names_the_nearest(capsys: Capture
         (["policy", "show"], "firnline policy show --help"),
         (["plan"], "firnline plan --help"),
         (["nonsense"], "firnline --help"),
+        (["plan", "x", "--keep-last"], "firnline plan --help"),
+        (["tag", "add", "t", "--retain"], "firnline tag add --help"),
+        (["runs", "--state"], "firnline runs --help"),
+        (["-q", "plan", "x", "--list=3"], "firnline plan --help"),
     ],
 )
 def test_a_usage_error_names_the_help_of_its_own_command(arguments: list[str], named: str, capsys: Capture) -> None:
     assert f"`{named}`" in said(capsys, *arguments, code=2)
+
+
+@pytest.mark.parametrize("many", ["q", "0", "-1", "1.5"])
+def test_at_once_takes_a_number(many: str, capsys: Capture) -> None:
+    assert "--at-once takes a number of 1 or more" in said(capsys, "plan", "--all", f"--at-once={many}", code=2)
+
+
+def test_undo_takes_no_pattern(lake: Lake, capsys: Capture) -> None:
+    assert "undo takes one run or one table, no pattern: lake.ns.*" in said(capsys, "undo", "lake.ns.*", code=2)
 
 
 # ---------------------------------------------------------------- how much is said
@@ -176,12 +190,12 @@ def test_undo_of_a_table_takes_back_its_last_run(lake: Lake, capsys: Capture) ->
     undone = facts(capsys, "undo", "lake.ns.events")
     assert (undone["run"], undone["state"]) == (second, "undone")
     # Asked once more, it must not take back the run before: nobody meant that one.
-    refused = said(capsys, "undo", "lake.ns.events", code=2)
-    assert f"its last one, {second}, was already undone" in refused
+    refused = said(capsys, "undo", "lake.ns.events", code=14)
+    assert refused.startswith(f"error: {second} was already undone, at 20")
     stamp = first.partition("@")[2]
     assert refused.endswith(f"`firnline undo {stamp}` takes back the one before, if it is meant\n")
     facts(capsys, "undo", stamp)
-    assert "takes back" not in said(capsys, "undo", "lake.ns.events", code=2)
+    assert said(capsys, "undo", "lake.ns.events", code=14) == said(capsys, "undo", second, code=14)
 
 
 def test_undo_of_a_table_leaves_a_plan_that_was_only_saved(lake: Lake, capsys: Capture) -> None:
@@ -202,7 +216,7 @@ def test_a_run_that_was_undone_says_so_and_when(lake: Lake, capsys: Capture) -> 
 def test_a_purged_run_says_that_it_is_too_late(lake: Lake, capsys: Capture) -> None:
     named = facts(capsys, *EXPIRE, "--grace", "0s")["run"]
     assert f"{named} cannot be undone: it is purged since 20" in said(capsys, "undo", named, code=14)
-    assert f"its last one, {named}, is purged" in said(capsys, "undo", "lake.ns.events", code=2)
+    assert said(capsys, "undo", "lake.ns.events", code=14) == said(capsys, "undo", named, code=14)
 
 
 @pytest.mark.parametrize("command", [("runs", "show"), ("undo",), ("purge",), ("resume",)], ids=" ".join)
@@ -227,10 +241,7 @@ def test_a_table_without_runs_has_none_to_undo(lake: Lake, capsys: Capture) -> N
 def test_a_stamp_that_several_runs_have_is_refused(
     lake: Lake, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = SmallTable(QuickFiles(), f"file://{lake.folder}/ns/other")
-    for _ in range(3):
-        other.append(1)
-    lake.register("other", other.publish())
+    lake.another("other")
     monkeypatch.setattr("secrets.token_hex", lambda count: "abcdef"[: 2 * count])
     stamps: list[str] = []
     while len(stamps) != 2 or len(set(stamps)) != 1:  # planned within one second
@@ -274,7 +285,32 @@ def test_runs_are_filtered_by_state_time_and_table(lake: Lake, capsys: Capture) 
     assert listed("--table", "lake.ns.ev*") == [undone, committed]
     assert "no table is named like" in said(capsys, "runs", "--table", "lake.ns.x*", code=10)
     assert "--state is one of: open, ended, planned" in said(capsys, "runs", "--state", "nonsense", code=2)
-    assert said(capsys, "runs", "--state", "purging") == "no runs\n"
+    assert said(capsys, "runs", "--state", "purging") == "no run is purging; 2 are in other states\n"
+    assert said(capsys, "runs", "--state", "done", "--state", "purging").startswith("no run is done or purging; 2 are")
+    assert said(capsys, "runs", "--since", "2100-01-01") == "no run was planned since then; 2 runs before\n"
+
+
+def test_purge_takes_the_filters_of_runs_and_leaves_the_others(lake: Lake, capsys: Capture) -> None:
+    committed = facts(capsys, *EXPIRE)["run"]
+
+    def purged(*filters: str) -> list[str]:
+        return [each["run"] for each in facts(capsys, "purge", *filters)["runs"]]
+
+    assert purged() == purged("--state", "committed") == purged("--state", "open", "--since", "1h") == [committed]
+    assert purged("--state", "purging") == purged("--since", "2100-01-01") == []
+    assert said(capsys, "purge", "--since", "2100-01-01").startswith("nothing to purge")
+    assert "do not go together" in said(capsys, "purge", committed, "--since", "1h", code=2)
+    assert "--state is one of" in said(capsys, "purge", "--state", "nonsense", code=2)
+
+
+def test_a_purge_leaves_what_is_due_and_not_meant(lake: Lake, capsys: Capture) -> None:
+    facts(capsys, *EXPIRE, "--grace", "1s")
+    time.sleep(1.1)
+    assert facts(capsys, "purge", "--state", "purging")["runs"] == []
+    [left] = facts(capsys, "runs")["runs"]
+    assert left["state"] == "committed"
+    [done] = facts(capsys, "purge", "--state", "committed")["runs"]
+    assert done["state"] == "done"
 
 
 def test_a_purge_before_its_time_says_that_nothing_was_deleted_and_when_it_will_be(lake: Lake, capsys: Capture) -> None:
@@ -305,7 +341,7 @@ def test_people_are_told_minutes_and_programs_every_instant(lake: Lake, capsys: 
     told += "".join(said(capsys, *words) for words in (["purge"], ["runs"], ["runs", "lake.ns.events"], PLAN))
     told += said(capsys, "hold", "add", "lake.ns.events", "case-9", "main", "--until", "2027-01-01")
     told += said(capsys, "hold", "list", "lake.ns.events") + said(capsys, *PLAN, "--list")
-    told += said(capsys, "undo", "lake.ns.events") + said(capsys, "undo", "lake.ns.events", code=2)
+    told += said(capsys, "undo", "lake.ns.events") + said(capsys, "undo", "lake.ns.events", code=14)
     assert EXACT.findall(told) == []
     assert all(EXACT.match(each["planned_at"]) for each in facts(capsys, "runs")["runs"])
 
@@ -333,6 +369,27 @@ def test_a_cancelled_run_says_why(lake: Lake, capsys: Capture) -> None:
     assert "because undone before it was committed: there is nothing to undo" in refused
 
 
+def test_a_plan_of_several_tables_says_once_for_how_many_runs_wait(lake: Lake, capsys: Capture) -> None:
+    lake.another("other")
+    assert "runs wait" not in said(capsys, "plan", "--all", "--retain-last", "1")
+    facts(capsys, *EXPIRE)
+    shown = said(capsys, "plan", "--all", "--retain-last", "1")
+    assert shown.count("runs wait for 1 table\n") == 1
+    assert "`firnline runs` shows the runs that wait" in shown
+
+
+def test_a_search_tells_that_nothing_young_is_ever_removed(lake: Lake, capsys: Capture) -> None:
+    told = "counts, by the store's clock; nothing younger than 24 h is ever removed\n"
+    assert told in said(capsys, "orphans", "lake.ns.events", "--older-than", "1h")
+    assert "ever removed" not in said(capsys, "orphans", "lake.ns.events")
+
+
+def test_a_cutoff_is_told_to_the_minute(lake: Lake, capsys: Capture) -> None:
+    shown = said(capsys, "plan", "lake.ns.events", "--older-than", "2020-01-01")
+    assert "ref main: newer than 2020-01-01 00:00 UTC" in shown
+    assert EXACT.findall(shown) == []
+
+
 # ---------------------------------------------------------------- history
 
 
@@ -342,7 +399,14 @@ def test_history_says_that_it_is_off_and_what_was_purged_all_the_same(lake: Lake
     assert shown["remembers"] is False
     assert sum(day["expired"] for day in shown["days"]) == len(done["expired"])
     assert sum(day["purged_bytes"] for day in shown["days"]) == done["outcomes"]["deleted"]["bytes"]
-    assert "history is off for this table" in said(capsys, "history", "lake.ns.events")
+    shown = said(capsys, "history", "lake.ns.events")
+    assert shown.splitlines()[0] == "lake.ns.events: 2 live snapshots"
+    assert "history is off for this table" in shown
+    lake.another("other")
+    several = said(capsys, "history", "lake.ns.*")
+    assert re.search(r"^  lake.ns.events +2 +- ", several, re.MULTILINE)
+    assert several.count("history is off for 2 tables") == 1
+    assert several.count("`history: 180d` in firnline.yaml") == 1
 
 
 def test_history_that_is_on_tells_each_run_once(lake: Lake, capsys: Capture) -> None:

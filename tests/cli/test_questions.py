@@ -43,9 +43,9 @@ def test_what_a_search_found_is_in_the_question(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("undo_ms", "grace_ms", "said"),
     [
-        (HOUR_MS, HOUR_MS, "Nothing changes for 1 h, then the files stay 1 h."),
-        (HOUR_MS, 0, "Nothing changes for 1 h, then the files go at once."),
-        (0, HOUR_MS, "Files stay 1 h."),
+        (HOUR_MS, HOUR_MS, "Nothing changes for 1h, then the files stay 1h."),
+        (HOUR_MS, 0, "Nothing changes for 1h, then the files go at once."),
+        (0, HOUR_MS, "Files stay 1h."),
         (0, 0, "Files go at once."),
     ],
 )

@@ -20,6 +20,7 @@ import pytest
 FIRNLINE = Path(sys.executable).with_name("firnline")
 PLAN = ("plan", "lake.ns.events", "--retain-last", "1")
 Lake = Any
+LONG = "event_stream_number_00"
 GREEN, YELLOW, RED = "\x1b[32m", "\x1b[33m", "\x1b[31;1m"
 
 
@@ -64,11 +65,58 @@ def test_a_plan_fits_the_terminal_and_breaks_no_word(lake: Lake, columns: int) -
     assert sorted(shown.split()) == sorted(wide.split())
 
 
-def test_runs_fit_a_narrow_terminal(lake: Lake) -> None:
-    subprocess.run([FIRNLINE, "expire", *PLAN[1:], "--yes"], check=True, capture_output=True)
-    shown, _ = on_terminal("runs", columns=64, NO_COLOR="1")
-    assert max(map(len, shown.splitlines())) <= 64
-    assert "lake.ns.events" in shown.split()
+def quietly(*arguments: str) -> None:
+    subprocess.run([FIRNLINE, *arguments], check=True, capture_output=True)
+
+
+def grid_of(*arguments: str, columns: int) -> list[str]:
+    """Returns the lines of the grid that a command shows on a terminal of a width."""
+    shown, _ = on_terminal(*arguments, columns=columns, NO_COLOR="1")
+    assert max(map(len, shown.splitlines())) <= columns
+    return [line for line in shown.partition("\n\nhint:")[0].splitlines() if line.startswith("  ")]
+
+
+@pytest.mark.parametrize("command", ["runs", "purge"])
+def test_runs_of_one_table_are_one_table_of_a_line_each(lake: Lake, command: str) -> None:
+    quietly("expire", *PLAN[1:], "--yes")
+    heads, row, *more = grid_of(command, columns=80)
+    assert re.split(r" {2,}", heads.strip()) == [
+        "run of lake.ns.events", "state", "grace ends", "snapshots", "files"
+    ]  # fmt: skip
+    assert re.fullmatch(r"  [0-9TZ]+-[0-9a-f]+ +committed +\d\d-\d\d \d\d:\d\d +6 +\d+, \d+\.\d [KM]iB", row)
+    assert more == []
+    heads, row = grid_of(command, columns=64)
+    assert re.split(r" {2,}", heads.strip()) == ["run of lake.ns.events", "state", "grace ends", "files"]
+
+
+@pytest.mark.parametrize("command", ["runs", "purge"])
+def test_runs_of_several_tables_are_one_table_of_a_line_each(lake: Lake, command: str) -> None:
+    lake.another(LONG)
+    quietly("expire", "--all", "--retain-last", "1", "--yes", "--blast-radius", "100%")
+    heads, *rows = grid_of(command, columns=80)
+    assert re.split(r" {2,}", heads.strip()) == ["run", "in lake.ns", "state, grace", "files"]
+    assert sorted(row.split()[1] for row in rows) == [LONG, "events"]
+    heads, *rows = grid_of(command, columns=200)
+    assert re.split(r" {2,}", heads.strip()) == [
+        "run", "table", "state", "grace ends", "snapshots", "files", "bytes"
+    ]  # fmt: skip
+    assert len(rows) == 2
+
+
+def test_the_remark_of_a_run_has_a_heading_at_any_width(lake: Lake) -> None:
+    quietly(*PLAN, "--save")
+    heads, row = grid_of("runs", columns=200)
+    assert heads.endswith("  remark")
+    assert row.endswith("  waits for `firnline commit`")
+    heads, row, below = grid_of("runs", columns=80)
+    assert below == "    remark: waits for `firnline commit`"
+
+
+def test_runs_of_tables_with_long_names_are_told_one_below_the_other(lake: Lake) -> None:
+    lake.another(LONG * 3)
+    quietly("expire", "--all", "--retain-last", "1", "--yes", "--blast-radius", "100%")
+    lines = grid_of("runs", columns=80)
+    assert f"    lake.ns.{LONG * 3}" in lines
 
 
 def test_what_stays_goes_or_is_refused_has_a_colour(lake: Lake) -> None:
@@ -102,7 +150,7 @@ def test_a_pipe_gets_neither_colours_nor_breaks(lake: Lake) -> None:
 def test_at_the_prompt_stands_one_question_with_its_numbers(lake: Lake, answer: str, code: int) -> None:
     shown, ended = on_terminal("expire", *PLAN[1:], answer=answer, NO_COLOR="1")
     assert ended == code
-    question = "Remove 6 snapshots from lake.ns.events? Files stay 24 h. [y/N]: "
+    question = "Remove 6 snapshots from lake.ns.events? Files stay 1d. [y/N]: "
     before, asked, after = shown.partition(question)
     assert asked, shown
     assert "hint:" not in before
@@ -112,4 +160,37 @@ def test_at_the_prompt_stands_one_question_with_its_numbers(lake: Lake, answer: 
 
 def test_several_tables_are_asked_for_in_one_question(lake: Lake) -> None:
     shown, _ = on_terminal("expire", "--all", "--retain-last", "1", answer="n", NO_COLOR="1")
-    assert "Remove 6 snapshots from lake.ns.events? Files stay 24 h. [y/N]: " in shown
+    assert "Remove 6 snapshots from lake.ns.events? Files stay 1d. [y/N]: " in shown
+
+
+def test_what_came_of_several_tables_is_one_line_each(lake: Lake) -> None:
+    lake.another(LONG)
+    shown, code = on_terminal(
+        "expire", "lake.ns.e*", "--retain-last", "1", "-y", "--blast-radius", "100%", columns=80, NO_COLOR="1"
+    )
+    assert code == 0, shown
+    heads, *rows, sums, deleted, ends = shown.partition("\n\nhint:")[0].splitlines()[-6:]
+    assert heads.split() == ["table", "expired", "files", "bytes", "state"]
+    assert sorted(row.split()[0] for row in rows) == [f"lake.ns.{LONG}", "lake.ns.events"]
+    assert all(row.endswith("  committed") for row in rows)
+    assert sums.split()[:2] == ["2", "tables"]
+    assert deleted == "deleted now: 0 files, 0 B"
+    assert re.fullmatch(r"grace ends (at|from [0-9: -]+ UTC to) [0-9: -]+ UTC", ends)
+
+
+def test_runs_that_were_declined_at_the_question_say_so(lake: Lake) -> None:
+    lake.another("other")
+    _, code = on_terminal("expire", "--all", "--retain-last", "1", "--blast-radius", "100%", answer="n", NO_COLOR="1")
+    assert code == 130
+    _, *rows = grid_of("runs", columns=200)
+    assert [row.split()[2] for row in rows] == ["cancelled"] * 2
+    assert all(row.endswith("  declined at the question") for row in rows)
+
+
+def test_a_question_of_several_tables_says_nothing_of_sizes_that_nobody_asked_for(lake: Lake) -> None:
+    lake.another("other")
+    words = ("--all", "--retain-last", "1", "--blast-radius", "100%")
+    shown, _ = on_terminal("expire", *words, answer="n", NO_COLOR="1")
+    assert "Remove 8 snapshots from 2 tables" in shown
+    assert "metadata: " not in shown
+    assert "metadata: " in on_terminal("plan", *words, NO_COLOR="1")[0]

@@ -514,7 +514,7 @@ def test_a_person_is_shown_the_plan_and_asked(world: World, tmp_path: Path, answ
     assert process.wait(timeout=60) == code
     os.close(mine)
     assert "would remove 5 snapshots" in shown
-    assert f"Remove 5 snapshots and 1 ref from {world.table}? Files stay 1 h. [y/N]" in shown
+    assert f"Remove 5 snapshots and 1 ref from {world.table}? Files stay 1h. [y/N]" in shown
     before_the_question = shown[: shown.index("[y/N]")]
     assert "hint:" not in before_the_question
     assert "nothing was changed" not in before_the_question

@@ -241,3 +241,10 @@ def test_which_queries_need_whole_rows(text: str, whole: bool) -> None:
 def test_a_wrong_command_line_starts_no_session(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sql", *arguments]) == UsageError.exit_code
     assert "hint:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "near"), [("SELEC 1", "SELECT"), ("shwo tables", "SHOW"), ("wiht x as (y)", "WITH")])
+def test_a_misspelt_first_word_is_named(text: str, near: str) -> None:
+    with pytest.raises(UsageError, match=f"no statement begins with {text.split(maxsplit=1)[0]}") as refused:
+        parse(text)
+    assert refused.value.hint == f"did you mean {near}?"

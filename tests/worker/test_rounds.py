@@ -178,7 +178,7 @@ def test_searches_that_a_killed_worker_left_are_carried_out(lake: RealLake, monk
     garbage = old_garbage(lake, "t1")
     with monkeypatch.context() as patched:
         patched.setattr(LakeRuns, "carry_out", die)
-        patched.setattr(LakeRuns, "calling_off", lambda self, waiting: nullcontext())  # no process is left to do it
+        patched.setattr(LakeRuns, "calling_off", lambda self, *_: nullcontext())  # no process is left to do it
         with pytest.raises(SystemExit):
             one_round(lake)
     assert garbage.exists()

@@ -14,7 +14,8 @@ from firnline.journal.events import RunState
 from firnline.journal.layout import RunId, looks_like_stamp, names_run
 from firnline.journal.runs import Run, in_commit_order
 from firnline.model.files import FileKind, Tally, Totals
-from firnline.model.times import MINUTE_MS, tell_due, tell_instant
+from firnline.model.names import is_pattern
+from firnline.model.times import MINUTE_MS, tell_due
 from firnline.plans.kinds import EXPIRY
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
@@ -23,12 +24,6 @@ from firnline.ports.catalogs import TableName
 
 _CLOCKS_MS = 5 * MINUTE_MS
 """How far the clock that an age was taken from may be from the one that the record was written by."""
-_OVER = {
-    RunState.UNDONE: "was already undone",
-    RunState.CANCELLED: "was cancelled",
-    RunState.DONE: "is purged: its files are gone",
-    RunState.PURGING: "is being purged: its files are going",
-}
 
 
 def run_meant(places: Places, text: str) -> RunId:
@@ -57,19 +52,25 @@ def _stamped(places: Places, stamp: str) -> RunId:
 
 
 def run_to_undo(places: Places, text: str) -> RunId:
-    """Returns the run that a text names; of a table the last one that was begun. Raises UsageError, naming it and what
-    became of it, where it cannot be taken back: to undo an earlier one instead, for it was asked twice, would bring
-    back what nobody meant. The same where it took no snapshot out.
+    """Returns the run that a text names; of a table the last one that was begun. Raises RefusedForSafety, as
+    for the run itself, where that cannot be taken back: to undo an earlier one instead, for it was asked twice, would
+    bring back what nobody meant. Raises UsageError where it took no snapshot out, and where there is none.
     """
     if names_run(text):
         return run_meant(places, text)
+    if is_pattern(text):
+        raise UsageError(f"undo takes one run or one table, no pattern: {text}", hint="`firnline runs` lists them")
     work = places.table_context(text)
     runs = work.runs(work.source.load())
     begun = _by_begin(runs)
     if not runs:
         raise UsageError(f"{text} has no run to undo", hint="`firnline runs` lists the runs of all tables")
-    if not begun or begun[-1].is_finished or begun[-1].state is RunState.PURGING:
-        raise UsageError(f"the last run of {text} cannot be undone", hint=_last_words(begun, runs))
+    if not begun:
+        raise UsageError(f"no run of {text} was begun", hint=_saved_only(runs))
+    if begun[-1].is_finished or begun[-1].state is RunState.PURGING:
+        from firnline.ops.runs.undo import too_late
+
+        raise too_late(begun[-1], _earlier(begun))
     if begun[-1].kind != EXPIRY:
         last = begun[-1].id
         raise UsageError(
@@ -86,11 +87,7 @@ def _by_begin(runs: Sequence[Run]) -> list[Run]:
     return [*tried, *(run for run in runs if run not in tried and run.is_meant)]
 
 
-def _last_words(begun: Sequence[Run], runs: Sequence[Run]) -> str:
-    if begun:
-        last = begun[-1]
-        at = tell_instant(last.events[-1].at_ms)
-        return f"its last one, {last.id}, {_OVER.get(last.state, f'is {last.state}')} ({at}){_earlier(begun)}"
+def _saved_only(runs: Sequence[Run]) -> str:
     saved = [run for run in runs if not run.is_finished]
     if saved:
         return f"{saved[-1].id} is only a saved plan; `firnline undo {saved[-1].id.stamp}` calls it off"
@@ -101,7 +98,7 @@ def _earlier(begun: Sequence[Run]) -> str:
     """Returns how to take back the latest open expiry before the last run; nothing if there is none."""
     open_ones = [run for run in begun[:-1] if run.kind == EXPIRY and not run.is_finished]
     before = next((run for run in reversed(open_ones) if run.state is not RunState.PURGING), None)
-    return "" if before is None else f"; `firnline undo {before.id.stamp}` takes back the one before, if it is meant"
+    return "" if before is None else f"`firnline undo {before.id.stamp}` takes back the one before, if it is meant"
 
 
 def run_to_join(runs: Sequence[Run], request: Request, now_ms: int, *, searched: bool = False) -> Run | None:

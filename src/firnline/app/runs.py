@@ -56,7 +56,7 @@ class Runs(Planning):
 
             check_listing_name(Path(files))
         work = self.places.table_context(table)
-        planned = _beside_waiting(work, self._planned(work, request))
+        planned = beside_waiting(work, self._planned(work, request))
         view = PlanView(planned, self.saved(work, planned, meant=False) if save else planned.plan, work)
         if files is not None:
             view.write_files(files)
@@ -140,13 +140,15 @@ class Runs(Planning):
         elif not found.is_meant:
             moved(work, found, RunState.PLANNED, approved=True)
 
-    def call_off(self, run: str) -> None:
-        """Ends a run that waits for `approve`. One that another process carried on meanwhile is left to that one."""
-        from firnline.ops.runs.advance import undo
+    def call_off(self, run: str, why: str) -> None:
+        """Ends a run that waits for `approve`; its record says why. One that another process carried on meanwhile is
+        left to that one.
+        """
+        from firnline.ops.runs.advance import called_off
 
         with self._leased(run, Leave(), deletes=False) as leased:
             if leased.run.state is RunState.PLANNED:
-                undo(leased)
+                called_off(leased, why)
 
     def recorded(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
         """Returns the plan as it was saved, in a store that can carry the run."""
@@ -194,10 +196,13 @@ class Runs(Planning):
         with self._leased(run, leave) as leased:
             return purge_only(leased, self._deleter(leased.work.source.name, leased.run))
 
-    def purge_table(self, table: Table, leave: Leave) -> list[RunStatus]:
+    def purge_table(
+        self, table: Table, leave: Leave, meant: Callable[[Run], bool] = lambda run: True
+    ) -> list[RunStatus]:
+        """Returns the runs of the table that are meant and committed, each purged where it may be."""
         from firnline.ops.runs.advance import purge_all
 
-        return self._on_table(table, leave, purge_all)
+        return self._on_table(table, leave, partial(purge_all, meant=meant))
 
     def resume(self, table: Table, leave: Leave) -> list[RunStatus]:
         from firnline.ops.runs.advance import advance_all
@@ -294,15 +299,16 @@ class Runs(Planning):
         return Deleter(stores.delete(name, run.folder.root), many, stores.remove_empty())
 
 
-def _beside_waiting(work: TableContext, planned: Planned) -> Planned:
-    """Returns the plan with notes of runs on the table that wait: what they took out is not in it any more. A plan can
-    be looked at where records cannot be read; what would act reads them again, and stops.
+def beside_waiting(work: TableContext, planned: Planned) -> Planned:
+    """Returns the plan with the runs on the table that wait, and notes of them: what they took out is not in it any
+    more. A plan can be looked at where records cannot be read; what would act reads them again, and stops.
     """
     from firnline.ops.runs.status import waiting_note
 
     with suppress(FirnlineError):
-        notes = [waiting_note(run) for run in work.runs(planned.state) if not run.is_finished]
-        return replace(planned, plan=replace(planned.plan, notes=(*planned.plan.notes, *notes)))
+        waiting = [run for run in work.runs(planned.state) if not run.is_finished]
+        named, notes = tuple(str(run.id) for run in waiting), tuple(map(waiting_note, waiting))
+        return replace(planned, plan=replace(planned.plan, waiting=named, notes=(*planned.plan.notes, *notes)))
     return planned
 
 

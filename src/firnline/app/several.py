@@ -18,7 +18,7 @@ from firnline.app.places import Places
 from firnline.app.requests import RunOptions, SearchOptions, asked_search, request_of, takes
 from firnline.app.run_lists import has_lists
 from firnline.app.run_names import joined
-from firnline.app.runs import Leave, Runs
+from firnline.app.runs import Leave, Runs, beside_waiting
 from firnline.app.searches import Examined, Searches
 from firnline.app.unfinished import UnfinishedRuns
 from firnline.app.verbs.of_several import ComingAnswers, TableAnswers
@@ -70,6 +70,7 @@ class Several:
             work = drafted.work
             found = found if search is None else with_search(found, search)
             found = with_versions(found, listed_versions(work.source.format, found.state, work.store))
+            found = beside_waiting(work, found)
             plan = self._saved(work, found, search) if save else found.plan
             found.close()  # only the figures are kept: files of a thousand tables would not fit
             return plan
@@ -186,11 +187,19 @@ class Several:
         return self._carry_out(proposing, confirm, terms.leave)
 
     def purge(
-        self, *, break_lease: bool = False, include_outside: bool | None = None, everywhere: bool = False
+        self,
+        *,
+        break_lease: bool = False,
+        include_outside: bool | None = None,
+        everywhere: bool = False,
+        meant: Callable[[Run], bool] = lambda run: True,
     ) -> TableAnswers[list[RunStatus]]:
-        """Returns the committed runs of each table, each purged where it may be; tables as for `runs`."""
+        """Returns the committed runs of each table, each purged where it may be; tables as for `runs`. Those that are
+        not `meant` are left as they are.
+        """
         leave = Leave(break_lease, include_outside)
-        return TableAnswers(self._carried_on(lambda name: self.runs_of_tables.purge_table(name, leave), everywhere))
+        purge = self.runs_of_tables.purge_table
+        return TableAnswers(self._carried_on(lambda name: purge(name, leave, meant), everywhere))
 
     def resume(
         self, *, break_lease: bool = False, include_outside: bool | None = None, everywhere: bool = False
@@ -217,7 +226,7 @@ class Several:
         by threads that came to their end meanwhile, is called off.
         """
         runs, saved = LakeRuns(self.places, self.runs_of_tables, self.at_once), list[str]()
-        with runs.calling_off(saved):
+        with runs.calling_off(saved, "stopped before anything was asked"):
             proposed = list(proposing(saved))
         return TableAnswers(runs.carry_out(proposed, confirm, leave))
 

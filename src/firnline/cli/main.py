@@ -10,6 +10,7 @@ from io import TextIOWrapper
 from typing import Annotated
 
 import typer
+from typer.main import get_command
 
 from firnline import __version__
 from firnline.app.observing.watching import end_watch
@@ -17,7 +18,7 @@ from firnline.cli.terminal import completing, helping
 from firnline.cli.terminal.gathering import Listed, gathered
 from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, is_verbose, settle_manner
 from firnline.cli.terminal.opening import left_undone
-from firnline.cli.terminal.output import Output, output_for
+from firnline.cli.terminal.output import output_for
 from firnline.cli.terminal.process import leave_whole, leaving, listen_again, settle_in
 from firnline.cli.terminal.progress import clean_line
 from firnline.cli.terminal.saying import written
@@ -150,7 +151,7 @@ def _run(arguments: list[str]) -> int:
         output_for("--json" in arguments).fail(_fitting(problem))
         return problem.exit_code
     except typer.TyperException as problem:
-        return _misused(problem, output_for("--json" in arguments))
+        return _misused(problem, arguments)
     except typer.Abort as aborted:
         return _aborted(aborted, "--json" in arguments)
     except KeyboardInterrupt:
@@ -197,11 +198,12 @@ def _interrupted(as_json: bool) -> int:
     return Interrupted.exit_code
 
 
-def _misused(problem: typer.TyperException, output: Output) -> int:
+def _misused(problem: typer.TyperException, arguments: list[str]) -> int:
     """Returns the exit code of a command that makes no sense. One without any argument gets its help instead."""
     message = problem.format_message()
     if message.startswith("Usage: "):
         print(message, file=sys.stderr)  # its own help
     else:
-        output.fail(UsageError(message, hint=helping.own_help(problem)))
+        hint = helping.own_help(problem, get_command(app), arguments)
+        output_for("--json" in arguments).fail(UsageError(message, hint=hint))
     return UsageError.exit_code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -48,13 +49,13 @@ OfState = Annotated[
     typer.Option(
         "--state",
         metavar="STATE",
-        help="Show only runs in this state; or open, or ended. Repeatable.",
+        help="Only runs in this state; or open, or ended. Repeatable.",
         autocompletion=completing.values(*STATES),
     ),
 ]
 Since = Annotated[
     str | None,
-    typer.Option("--since", metavar="T", help="Show only runs planned since: an age (7d), a date, an instant."),
+    typer.Option("--since", metavar="T", help="Only runs planned since: an age (7d), a date, an instant."),
 ]
 OfTable = Annotated[
     list[str] | None,
@@ -111,6 +112,8 @@ def purge(
     ] = None,
     every: EveryTable = False,
     of_table: OfTable = None,
+    of_state: OfState = None,
+    since: Since = None,
     at_once: options.AtOnce = AT_ONCE,
     include_outside: options.IncludeOutside = None,
     break_lease: options.BreakLease = False,
@@ -123,13 +126,16 @@ def purge(
     that waited to be called off (behind a REST catalog, and of Icechunk) is committed first, as `resume` does it.
     """
     targets = [*(targets or ()), *(of_table or ())]
+    meant = ShownRuns(tuple(of_state or ()), options.since(since))
     lake = lake_of(config, engine, as_json, trust)
     said: dict[str, Any] = {"break_lease": break_lease, "include_outside": include_outside}
     if targets and len(targets) == 1 and names_run(targets[0]):
+        if meant != EVERY_RUN:
+            raise UsageError("a RUN and --state or --since do not go together", hint="they choose among several runs")
         _show_acted(lake, targets[0], lambda: lake.purge(targets[0], **said), as_json)
         return 0
     several = lake.several(_tables_of(targets, every), at_once=at_once)
-    return _show_each(several.purge(everywhere=every, **said), as_json, acted=PURGED)
+    return _show_each(several.purge(everywhere=every, meant=meant.means, **said), as_json, acted=PURGED)
 
 
 def undo(
@@ -224,6 +230,8 @@ def _show_each(
             output_for(as_json).fail(type(each.problem)(f"{each.table}: {each.problem.message}", each.problem.hint))
     carried = [status for each in listed for status in each.value or ()]
     is_whole = all(each.problem is None for each in listed)
+    none = shown.none_of(carried)
+    acted = acted if none is None else replace(acted, none=none)
     show_runs(filter(shown.has, carried), as_json, hint=hint, acted=acted, is_whole=is_whole)
     return exit_code_of([*(each.problem for each in listed), *(each.refusal for each in carried)])
 

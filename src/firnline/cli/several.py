@@ -9,6 +9,7 @@ from firnline.cli.terminal.manners import is_verbose
 from firnline.cli.terminal.output import exit_code_of, output_for
 from firnline.journal.events import RunState
 from firnline.model.files import Tally
+from firnline.model.times import tell_due
 from firnline.plans.answers import TableAnswer, counts_of, facts_of, what_failed
 from firnline.plans.lake_wide import MOST_IDLE, more_tables
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from firnline.plans.plan import Plan
 
     AnyCarried = TableAnswer[Carried[Plan]] | TableAnswer[Carried[OrphanPlan]]
+
+_ENDS = {RunState.PLANNED: "the time to undo ends, and commits begin,", RunState.COMMITTED: "grace ends"}
+"""What a run in a state waits for that waits for an instant."""
 
 
 def show_carried(answers: Sequence[AnyCarried], as_json: bool) -> int:
@@ -79,11 +83,12 @@ def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
         rows.append((more_tables(idle), "0", "0", size(0), "nothing to do"))
     victims = sums["victims"]
     last = (counted(sums["tables"], "table"), number(sums["expired"]), number(victims["files"]), size(victims["bytes"]))
-    headings = ("table", "expired", "files", "bytes", "")
+    headings = ("table", "expired", "files", "bytes", "state")
     yield Grid((*rows, (*last, "")), headings, right=frozenset({1, 2, 3}))
     yield from what_failed("not carried out: {}; not counted above", sums["failed"], sums["unread_catalogs"])
     deleted = sums["deleted"]
     yield Line(f"deleted now: {counted(deleted['files'], 'file')}, {size(deleted['bytes'])}")
+    yield from _due(answers)
     if shared:
         yield Hint("`-v` gives those with nothing to do a line each, too")
     if any(map(_goes_on, answers)):
@@ -115,7 +120,18 @@ def _stands(each: AnyCarried) -> str:
     status = None if each.value is None else each.value.status
     if status is None:
         return "nothing to do" if _is_idle(each) else "nothing was changed"
-    return f"{status.state}, waits for {status.waits_told}" if status.waits else str(status.state)
+    waits = status.waits and status.due_ms is None  # an instant is told once, below the sums
+    return f"{status.state}, waits for {status.waits_told}" if waits else str(status.state)
+
+
+def _due(answers: Sequence[AnyCarried]) -> Iterator[Line]:
+    """Yields until when runs wait: the first and the last of each kind, so that the rows have a word and no instant."""
+    runs = [each.value.status for each in answers if each.value is not None and each.value.status is not None]
+    for state, ends in _ENDS.items():
+        due = [each.due_ms for each in runs if each.state is state and each.due_ms is not None]
+        if due:
+            first, last = tell_due(min(due)), tell_due(max(due))
+            yield Line(f"{ends} at {first}" if first == last else f"{ends} from {first} to {last}")
 
 
 def show_timelines(answers: Sequence[TableAnswer[Timeline]], as_json: bool) -> int:
@@ -127,13 +143,19 @@ def show_timelines(answers: Sequence[TableAnswer[Timeline]], as_json: bool) -> i
 
 
 def _timeline_blocks(answers: Sequence[TableAnswer[Timeline]]) -> Iterator[Block]:
+    from firnline.ops.history.timeline import TURN_ON
+
     headings = ("table", "live", "expired", "first day", "last day", "purged", "")
     found = [each.value for each in answers if each.value is not None]
-    live, gone = sum(each.live for each in found), sum(each.expired for each in found)
+    live = number(sum(each.live for each in found))
+    gone = "-" if all(each.is_blind for each in found) else number(sum(each.expired for each in found))
     purged = size(sum(_purged(each) for each in found))
     rows = [_timeline_row(each) for each in answers]
-    last = (counted(counts_of(answers)["tables"], "table"), number(live), number(gone), "", "", purged, "")
+    last = (counted(counts_of(answers)["tables"], "table"), live, gone, "", "", purged, "")
     yield Grid((*rows, last), headings, right=frozenset({1, 2, 5}))
+    if off := sum(not each.remembers for each in found):
+        yield Line(f"history is off for {counted(off, 'table')}: which snapshots expire there is not remembered")
+        yield Hint(TURN_ON)
     yield Hint("`firnline history TABLE` shows one of them day by day")
 
 
@@ -143,7 +165,8 @@ def _timeline_row(each: TableAnswer[Timeline]) -> tuple[str, ...]:
         return (each.table, "", "", "", "", "", why)
     days = each.value.days()
     ends = (days[0].day, days[-1].day) if days else ("", "")
-    return (each.table, number(each.value.live), number(each.value.expired), *ends, size(_purged(each.value)), why)
+    gone = "-" if each.value.is_blind else number(each.value.expired)
+    return (each.table, number(each.value.live), gone, *ends, size(_purged(each.value)), why)
 
 
 def _purged(timeline: Timeline) -> int:

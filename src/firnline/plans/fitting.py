@@ -32,12 +32,19 @@ def turned(text: str, width: int | None, further: str = "") -> list[str]:
 
 
 def grid_lines(
-    rows: Rows, right: frozenset[int], width: int | None, paint: Painted, *, headed: bool = False
+    rows: Rows,
+    right: frozenset[int],
+    width: int | None,
+    paint: Painted,
+    *,
+    headed: bool = False,
+    below: Sequence[str] = (),
 ) -> Iterator[str]:
     """Yields the lines of a grid. `paint` gets the row's number, the column's and a text that is aligned already.
 
     Wide columns of words take several lines where the grid is too wide, then all that are no figures; where even that
     does not fit, every row does: its first cell, and below it the others, each after its heading where row 0 has them.
+    `below`: what is told under each row, but under the headings.
     """
     natural = [max(map(cells, column)) for column in zip(*rows, strict=True)]
     widths = natural if width is None else _fitted(rows, natural, right, width - len(INDENT))
@@ -52,6 +59,15 @@ def grid_lines(
                 for place, each in enumerate(columns)
             )
             yield (INDENT + GAP.join(shown)).rstrip()
+        if below and (number or not headed) and (said := below[number - headed]):
+            yield from (2 * INDENT + each for each in turned(said, None if width is None else width - 2 * len(INDENT)))
+
+
+def stays_in_line(rows: Rows, right: frozenset[int], width: int) -> bool:
+    """Tells whether each row takes one line of a width, but for what turns in wide columns of words."""
+    natural = [max(map(cells, column)) for column in zip(*rows, strict=True)]
+    least = _least(rows, natural, right, _NARROW)
+    return sum(least) + len(GAP) * (len(natural) - 1) <= width - len(INDENT)
 
 
 def _aligned(text: str, width: int, right: bool) -> str:
@@ -61,11 +77,7 @@ def _aligned(text: str, width: int, right: bool) -> str:
 
 def _fitted(rows: Rows, natural: list[int], right: frozenset[int], width: int) -> list[int] | None:
     """Returns the widths of columns that fit together; None if there are none."""
-    words = [max(_longest_word(row[place]) for row in rows) for place in range(len(natural))]
-    least, hard = (
-        [wide if place in right or wide <= kept else max(kept, words[place]) for place, wide in enumerate(natural)]
-        for kept in (_NARROW, 0)
-    )
+    least, hard = (_least(rows, natural, right, kept) for kept in (_NARROW, 0))
     room = width - len(GAP) * (len(natural) - 1)
     if sum(least) > room:
         least = hard
@@ -76,6 +88,12 @@ def _fitted(rows: Rows, natural: list[int], right: frozenset[int], width: int) -
         place = max(range(len(widths)), key=lambda each: widths[each] - least[each])
         widths[place] -= 1
     return widths
+
+
+def _least(rows: Rows, natural: Sequence[int], right: frozenset[int], kept: int) -> list[int]:
+    """Returns how narrow the columns may get that turn at spaces, where those up to a width are kept as they are."""
+    words = [max(_longest_word(row[place]) for row in rows) for place in range(len(natural))]
+    return [wide if place in right or wide <= kept else max(kept, words[place]) for place, wide in enumerate(natural)]
 
 
 def _longest_word(text: str) -> int:

@@ -89,8 +89,11 @@ def _blocks(plans: Sequence[TablePlan], everything: bool) -> Iterator[Block]:
     if sums["refused"]:
         yield Line(f"a run would refuse: {counted(sums['refused'], 'table')}; not counted above")
     versions = versions_together(each.value.metadata_versions for each in plans if each.value is not None)
-    if versions.versions:
+    if versions.unsized < versions.versions:
         yield Line(f"metadata: {versions.in_words()}")
+    if waiting := sum(bool(each.value.waiting) for each in plans if each.value is not None):
+        yield Line(f"runs wait for {counted(waiting, 'table')}")
+        yield Hint("`firnline runs` shows the runs that wait, and until when")
     yield Line("nothing was changed")
     yield Hint("`firnline plan TABLE` shows one of them: its snapshots, and all of a reason that is cut here")
     if idle:

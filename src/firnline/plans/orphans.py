@@ -8,11 +8,12 @@ from shlex import quote
 from typing import Any
 
 from firnline.model.files import Tally, Totals
-from firnline.model.times import format_instant, minute
+from firnline.model.times import HOUR_MS, format_instant, minute
 from firnline.plans.kinds import ORPHANS
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, size, tally
 from firnline.plans.plan import PLAN_VERSION, tally_json, totals_json
 from firnline.plans.stages import Stage, in_words, stages_json
+from firnline.policy.values import SHORTEST_WRITE_MS
 from firnline.ports.listings import ObjectClass
 
 """What the record of such a run calls itself."""
@@ -109,7 +110,10 @@ def listed_blocks(plan: OrphanPlan) -> Iterator[Block]:
 
 
 def old_enough(plan: OrphanPlan) -> str:
-    return f"only what is older than {minute(plan.cutoff_ms)} counts, by the store's clock"
+    """Returns how old a file must be to go; that no younger one ever does, where that is, or nearly is, the bound."""
+    at_floor = plan.now_ms - plan.cutoff_ms < 2 * SHORTEST_WRITE_MS  # the listing took its time between the two
+    floor = f"; nothing younger than {SHORTEST_WRITE_MS // HOUR_MS} h is ever removed" if at_floor else ""
+    return f"only what is older than {minute(plan.cutoff_ms)} counts, by the store's clock{floor}"
 
 
 def _ending(plan: OrphanPlan) -> Iterator[Block]:

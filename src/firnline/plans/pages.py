@@ -4,13 +4,13 @@ are two renderings.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
 from firnline.foreign import harmless
 from firnline.model.files import Tally
-from firnline.plans.fitting import grid_lines, turned
+from firnline.plans.fitting import grid_lines, stays_in_line, turned
 from firnline.plans.html.markup import Markup, element, joined, paragraph, table
 
 LONGEST_REASON = 90
@@ -72,7 +72,8 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Grid:
     """Rows of texts under optional headings; columns named in `right` align right. `tones` are those of the rows, from
-    the first on; the column `toned` shows them.
+    the first on; the column `toned` shows them. `narrow`: the same in fewer or shorter columns, of which the first that
+    fits is shown where these would not; there `below` is told under each row.
     """
 
     rows: tuple[tuple[str, ...], ...]
@@ -80,6 +81,8 @@ class Grid:
     right: frozenset[int] = frozenset()
     tones: tuple[Tone | None, ...] = ()
     toned: int = 0
+    below: tuple[str, ...] = ()
+    narrow: tuple[Grid, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +131,18 @@ def _lines(block: Line | Grid | Drawn, width: int | None, paint: Paint) -> list[
 
 
 def _grid_lines(grid: Grid, width: int | None, paint: Paint) -> list[str]:
-    heads = 1 if grid.headings else 0
-    rows = [tuple(map(harmless, row)) for row in ([grid.headings] if heads else []) + list(grid.rows)]
+    if width is not None and grid.narrow and not stays_in_line(_texts(grid), grid.right, width):
+        fitting = (each for each in grid.narrow if stays_in_line(_texts(each), each.right, width))
+        grid = next(fitting, grid)
+    return list(_lines_of_grid(grid, width, paint))
+
+
+def _texts(grid: Grid) -> list[tuple[str, ...]]:
+    return [tuple(map(harmless, row)) for row in ([grid.headings] if grid.headings else []) + list(grid.rows)]
+
+
+def _lines_of_grid(grid: Grid, width: int | None, paint: Paint) -> Iterator[str]:
+    heads, rows = 1 if grid.headings else 0, _texts(grid)
 
     def painted(row: int, column: int, text: str) -> str:
         if row < heads:
@@ -137,7 +150,8 @@ def _grid_lines(grid: Grid, width: int | None, paint: Paint) -> list[str]:
         tone = grid.tones[row - heads] if row - heads < len(grid.tones) else None
         return text if tone is None or column != grid.toned else paint(text, tone)
 
-    return list(grid_lines(rows, grid.right, width, painted, headed=bool(heads)))
+    below = tuple(map(harmless, grid.below))
+    return grid_lines(rows, grid.right, width, painted, headed=bool(heads), below=below)
 
 
 def _hint_lines(text: str, width: int | None, paint: Paint) -> list[str]:

@@ -90,9 +90,9 @@ class Plan:
     has beside snapshots and refs stays or goes too. `seen` is what refs that are dropped held, by name. `drawing` is
     the history before and after, of a format whose commits rewrite it. `erasure` is what goes from snapshots that stay.
     `orphans` is what a listing showed that was taken before all else; `victims` are these and what expires.
-    `cap` is the share of the table that may go at once. `live` are the files of the present snapshot as metadata alone
-    tells, None where it does not. `metadata_versions` are counted beside all of that: no snapshot
-    needs them; None for a format without such.
+    `cap` is the share of the table that may go at once. `waiting` are runs on the table that have not ended. `live` are
+    the files of the present snapshot as metadata alone tells, None where it does not. `metadata_versions` are counted
+    beside all of that: no snapshot needs them; None for a format without such.
     """
 
     table: str
@@ -118,6 +118,7 @@ class Plan:
     asked: int | None = 0
     run: str | None = None
     notes: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
     tagged: Mapping[SnapshotId, str] = field(default_factory=dict)
     kept_side_objects: tuple[SideObject, ...] = ()
     expired_side_objects: tuple[SideObject, ...] = ()
@@ -141,7 +142,8 @@ class Plan:
     def ways_out(self) -> tuple[str, ...]:
         """What lets a plan through that would remove too much, each as a sentence."""
         most = floor(100 * min(0.5, self.cap))
-        bounded = f"`--at-most {most}%` takes the oldest first, no more than that and below the cap; again and again"
+        part = "half" if most == 50 else f"{most}%"
+        bounded = f"`--at-most {most}%` removes at most {part} now, the oldest first; repeat it for the rest"
         kept = self.kept.all if self.kept is not None else Tally()
         share = min(100, ceil(100 * share_removed(kept, self.victims.all)[1]))
         lifted = f"`--blast-radius {share}%` lets all of it go at once, if that is really meant"

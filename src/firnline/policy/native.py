@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from firnline.model.snapshots import MAIN
-from firnline.model.times import format_duration, format_instant
+from firnline.model.times import format_duration, tell_instant
 from firnline.policy.periods import LONGEST_AGE_MS, cutoff_of, newer_than
 
 LARGEST = 2**31 - 1
@@ -95,7 +95,7 @@ class NativeRetention:
     def age_text(self) -> str:
         """Returns which snapshots the default age keeps."""
         if self.older_than_ms is not None:
-            return f"newer than {format_instant(self.older_than_ms)}"
+            return f"newer than {tell_instant(self.older_than_ms)}"
         return newer_than(self.max_snapshot_age_ms)
 
     def describe(self) -> str:

@@ -153,7 +153,7 @@ def test_equal_times_expire_in_one_order(history) -> None:
 def test_older_than_and_retain_last_replace_the_defaults_only(history, at) -> None:
     history.chain("2026-08-18 00:00", "2026-08-19 00:00", "2026-08-20 00:00", "2026-08-21 00:00")
     history.native = with_native_flags(history.native, Policy(), at("2026-08-20 00:00"), 1)
-    assert history.kept()["2026-08-20 00:00"] == ["ref main: newer than 2026-08-20T00:00:00.000Z"]
+    assert history.kept()["2026-08-20 00:00"] == ["ref main: newer than 2026-08-20 00:00 UTC"]
     assert history.decide().expired == ("2026-08-18 00:00", "2026-08-19 00:00")
     history.branch("main", "2026-08-21 00:00", max_snapshot_age_ms=3 * DAY_MS, min_snapshots_to_keep=3)
     assert history.decide().expired == ("2026-08-18 00:00",)

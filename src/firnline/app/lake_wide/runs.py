@@ -64,7 +64,7 @@ class LakeRuns:
         meant = [run for each in proposed if (run := _run_of(each, joins=True)) is not None]
         looked = [run for each in proposed if (run := _run_of(each, joins=True, waits=True)) is not None]
         plans = [_plan_of(each) for each in proposed]
-        with self.calling_off(waiting):
+        with self.calling_off(waiting, "declined at the question"):
             is_meant = confirm(plans)
         if not is_meant:
             saved = self._each([*waiting, *meant, *looked], self.runs.named, "its plan waits: `firnline commit RUN`")
@@ -95,14 +95,18 @@ class LakeRuns:
         return {**ended, **{run: replace(ended[run], value=now.value) for run, now in zip(broken, stands, strict=True)}}
 
     @contextmanager
-    def calling_off(self, waiting: Sequence[str]) -> Iterator[None]:
+    def calling_off(self, waiting: Sequence[str], why: str) -> Iterator[None]:
         """Leaves no plan behind that nobody wants, whatever ends the block but its own end: those are called off that
-        are in the list by then. One that cannot be called off waits, and does no harm.
+        are in the list by then, and their records say why. One that cannot be called off waits, and does no harm.
         """
+
+        def call_off(run: str) -> None:
+            self.runs.call_off(run, why)
+
         try:
             yield
         except BaseException:
-            for _ in on_each(waiting, self.runs.call_off, self.at_once, lambda: False, self.places.progress):
+            for _ in on_each(waiting, call_off, self.at_once, lambda: False, self.places.progress):
                 pass
             raise
 

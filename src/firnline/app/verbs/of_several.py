@@ -68,7 +68,7 @@ def _said(value: object) -> Iterable[str]:
         case Checked():
             yield "every file is there" if value.sound else counted(value.presence.faults, "fault")
         case Timeline():
-            yield f"{counted(value.live, 'live snapshot')}, {counted(value.expired, 'expired snapshot')}"
+            yield value.counted_snapshots
         case Carried(plan=plan, status=status):
             yield from _said(plan)
             yield from () if status is None else (f"{status.id}: {status.state}",)

@@ -98,11 +98,5 @@ def _stay(several: Sequence[Sequence[Stage]]) -> str:
     grace = {each.grace_ms for stages in several for each in stages if isinstance(each, AwaitGrace)}
     if len(undo) > 1 or len(grace) > 1:
         return "Files stay for each table's own grace."
-    before = f"Nothing changes for {spelled(undo.pop())}, then the files" if any(undo) else "Files"
-    return f"{before} stay {spelled(grace.pop())}." if any(grace) else f"{before} go at once."
-
-
-def spelled(ms: int) -> str:
-    """Returns '24 h' or '7 d': an age in a sentence."""
-    short = format_duration(ms)
-    return {"1d": "24 h"}.get(short, f"{short[:-1]} {short[-1]}" if short[:-1].isdigit() else short)
+    before = f"Nothing changes for {format_duration(undo.pop())}, then the files" if any(undo) else "Files"
+    return f"{before} stay {format_duration(grace.pop())}." if any(grace) else f"{before} go at once."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Annotated, Any
 
@@ -45,7 +46,18 @@ def _inner(context: Any, name: str) -> Any:
     return typer.Context(known[name], parent=context, info_name=name)
 
 
-def own_help(problem: Any) -> str:
-    """Returns a hint that names the help of the very command that was misused."""
-    path = getattr(getattr(problem, "ctx", None), "command_path", None) or "firnline"
+def own_help(problem: Any, command: Any, words: Sequence[str]) -> str:
+    """Returns a hint that names the help of the very command that was misused. Where the problem does not tell which
+    that was, the words do.
+    """
+    path = getattr(getattr(problem, "ctx", None), "command_path", None) or _path(command, words)
     return f"`{path} --help` shows what it takes"
+
+
+def _path(command: Any, words: Sequence[str]) -> str:
+    path = ["firnline"]
+    for word in words:
+        inner = getattr(command, "commands", {}).get(word)
+        if inner is not None:
+            path, command = [*path, word], inner
+    return " ".join(path)

@@ -32,7 +32,19 @@ TablesArg = Annotated[
     ),
 ]
 AllTables = Annotated[bool, typer.Option("--all", help="Every table of every configured catalog.")]
-AtOnce = Annotated[int, typer.Option("--at-once", metavar="N", min=1, help="Of several tables, so many side by side.")]
+
+
+def _many(said: str | int) -> int:
+    """Returns how many are meant. Raises UsageError for less than one, and for what is no number."""
+    text = str(said)
+    if not (text.isascii() and text.isdecimal() and int(text)):
+        raise UsageError(f"--at-once takes a number of 1 or more: {text!r}", hint="--at-once 4")
+    return int(text)
+
+
+AtOnce = Annotated[
+    int, typer.Option("--at-once", metavar="N", parser=_many, help="Of several tables, so many side by side.")
+]
 Config = Annotated[
     str | None, typer.Option("--config", metavar="FILE", help="firnline.yaml to use instead of the one found.")
 ]

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from firnline.cli.terminal.output import output_for
 from firnline.errors import UsageError
-from firnline.journal.events import FINISHED, RunState
+from firnline.journal.events import RunState
 from firnline.model.times import tell_due, tell_instant
 from firnline.ops.runs.pages import run_blocks, runs_blocks
-from firnline.plans.pages import Hint, Line, Page
+from firnline.plans.pages import Hint, Line, Page, counted, number
 
 if TYPE_CHECKING:
+    from firnline.journal.runs import Run
     from firnline.ops.runs.status import RunStatus
 
 OPEN, ENDED = "open", "ended"
@@ -35,9 +36,24 @@ class ShownRuns:
             raise UsageError(f"no run is ever {wrong[0]!r}", hint=f"--state is one of: {', '.join(STATES)}")
 
     def has(self, status: RunStatus) -> bool:
-        ending = ENDED if status.state in FINISHED else OPEN
-        late_enough = self.since_ms is None or status.run.events[0].at_ms >= self.since_ms
-        return late_enough and (not self.states or bool({ending, status.state.value} & set(self.states)))
+        return self.means(status.run)
+
+    def means(self, run: Run) -> bool:
+        names = {ENDED if run.is_finished else OPEN, run.state.value}
+        return self._is_late_enough(run) and (not self.states or bool(names & set(self.states)))
+
+    def none_of(self, runs: Sequence[RunStatus]) -> str | None:
+        """Returns that none of some runs is shown, and how many are not; None where one is, or where there are none."""
+        if not runs or any(map(self.has, runs)):
+            return None
+        late = [each for each in runs if self._is_late_enough(each.run)]
+        if not late:
+            return f"no run was planned since then; {counted(len(runs), 'run')} before"
+        others = "1 is in another state" if len(late) == 1 else f"{number(len(late))} are in other states"
+        return f"no run is {' or '.join(self.states)}; {others}"
+
+    def _is_late_enough(self, run: Run) -> bool:
+        return self.since_ms is None or run.events[0].at_ms >= self.since_ms
 
 
 EVERY_RUN = ShownRuns()

@@ -104,6 +104,17 @@ class Timeline:
     def _day(self, at_ms: int) -> Day:
         return self.by_day.setdefault(at_ms // DAY_MS, Day(format_instant(at_ms)[:10]))
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether nothing tells how many snapshots expired: none is remembered, and none would be."""
+        return not self.remembers and not self.expired
+
+    @property
+    def counted_snapshots(self) -> str:
+        """How many snapshots are live, and how many expired as far as that is remembered."""
+        live = counted(self.live, "live snapshot")
+        return live if self.is_blind else f"{live}, {counted(self.expired, 'expired snapshot')}"
+
     def to_json(self) -> dict[str, Any]:
         limits = {"since": self.span.since_ms, "until": self.span.until_ms}
         return {
@@ -132,19 +143,18 @@ _OFF = (
     "history is off for this table: commits of expired snapshots are not remembered; what was expired and purged all "
     "the same is told by the records of runs"
 )
-_TURN_ON = "`history: 180d` in firnline.yaml, or `firnline expire TABLE --history 180d`, has the table remember"
+TURN_ON = "`history: 180d` in firnline.yaml, or `firnline expire TABLE --history 180d`, has the table remember"
 
 
 def timeline_page(timeline: Timeline) -> Page:
     """Returns the days as a person reads them."""
-    live, gone = counted(timeline.live, "live snapshot"), counted(timeline.expired, "expired snapshot")
-    blocks: list[Block] = [Line(f"{timeline.table}: {live}, {gone}")]
+    blocks: list[Block] = [Line(f"{timeline.table}: {timeline.counted_snapshots}")]
     headings = ("day", "commits", "files", "records", "bytes", "expired", "purged")
     rows = tuple(_rows(timeline.days()))
     if rows:
         blocks.append(Grid(rows, headings, right=frozenset(range(1, len(headings)))))
     if not timeline.remembers:
-        blocks += [Line(_OFF), Hint(_TURN_ON)]
+        blocks += [Line(_OFF), Hint(TURN_ON)]
     return Page(tuple(blocks))
 
 

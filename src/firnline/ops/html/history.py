@@ -13,7 +13,7 @@ def history_html(timeline: Timeline, trouble: str | None = None) -> Markup:
         timeline.table,
         figures(
             live_snapshots=number(timeline.live),
-            expired_snapshots=number(timeline.expired),
+            expired_snapshots="-" if timeline.is_blind else number(timeline.expired),
             days=number(len(timeline.by_day)),
         ),
         "" if trouble is None else paragraph(f"not all could be read: {trouble}"),

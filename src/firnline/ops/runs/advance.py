@@ -18,7 +18,7 @@ from firnline.ops.orphans.joining import JoinedGuard
 from firnline.ops.orphans.plan import begin_grace, call_off
 from firnline.ops.orphans.scope import Prefix
 from firnline.ops.runs.approval import awaits_approval, refuse_unapproved
-from firnline.ops.runs.commit import commit_landed, commit_run, refuse_refused
+from firnline.ops.runs.commit import cancelled, commit_landed, commit_run, refuse_refused
 from firnline.ops.runs.guard import Guard, TableGuard, reachable_since_plan, reachable_since_search
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.moving import failures_told
@@ -128,6 +128,13 @@ def _purged(leased: LeasedRun, deleter: Deleter) -> LeasedRun:
     return purge_run(leased, deleter, _guard_of(leased.work, leased.run))
 
 
+def called_off(leased: LeasedRun, why: str) -> LeasedRun:
+    """Returns a run that nobody approved, cancelled with the reason."""
+    refuse_unsealed_run(leased.run)
+    leased.lease.renew()
+    return cancelled(leased, why)
+
+
 def undo(leased: LeasedRun) -> LeasedRun:
     """Returns the run, undone or called off. Raises once its purge has started."""
     refuse_unsealed_run(leased.run)
@@ -216,12 +223,14 @@ def _advance_unnamed(leased: LeasedRun, deleter: Deleter) -> RunStatus:
     )
 
 
-def purge_all(work: TableContext, lease: Lease, deleter: Deleter) -> list[RunStatus]:
+def purge_all(
+    work: TableContext, lease: Lease, deleter: Deleter, *, meant: Callable[[Run], bool] = lambda run: True
+) -> list[RunStatus]:
     """Returns the committed runs of the table, each purged where it may be, and those whose time to undo goes before.
 
-    No other run is touched.
+    No other run is touched, nor one that is not `meant`: what was committed after such a one waits for it.
     """
-    runs = work.runs(work.source.load())
+    runs = list(filter(meant, work.runs(work.source.load())))
     due = [run for run in in_commit_order(runs) if run.state in _PURGEABLE]
     waiting = [run for run in runs if run.commit_due_ms is not None]
     purged = [_purge_told(LeasedRun(work, lease, run), deleter) for run in due]

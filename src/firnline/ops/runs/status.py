@@ -57,6 +57,14 @@ class RunStatus:
         """What the run waits for, as a person is told it; empty where it waits for nothing."""
         return tell_dues(self.waits or "")
 
+    @property
+    def due_ms(self) -> int | None:
+        """The instant that the run waits for: the end of its time to undo, or of its grace; None if it waits for
+        something else, or for nothing.
+        """
+        ends = {"the end of the time to undo": self.run.commit_due_ms, "the end of grace": self.run.purge_due_ms}
+        return next((due for words, due in ends.items() if (self.waits or "").startswith(words)), None)
+
     def to_json(self) -> dict[str, Any]:
         """Returns the contract of `runs --json`: instants are ISO 8601, ids are strings."""
         run = self.run

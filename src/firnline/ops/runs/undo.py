@@ -84,14 +84,20 @@ def undo_run(leased: LeasedRun) -> LeasedRun:
         if leased.run.state is RunState.CANCELLED:
             return leased
     if leased.run.state not in (RunState.COMMITTED, RunState.UNDOING):
-        is_over = leased.run.state in (RunState.UNDONE, RunState.CANCELLED)  # nothing is left to be wished for
-        hint = "" if is_over else "undo works from the commit until the purge starts"
-        raise RefusedForSafety(_too_late(leased.run), hint=hint)
+        raise too_late(leased.run)
     _refuse_where_nothing_comes_back(leased.work, leased.run)
     return _bring_back(leased)
 
 
-def _too_late(run: Run) -> str:
+def too_late(run: Run, otherwise: str = "") -> RefusedForSafety:
+    """Returns the refusal of an undo that comes too late, or is not needed; `otherwise`: what may be meant instead."""
+    is_over = run.state in (RunState.UNDONE, RunState.CANCELLED)  # nothing is left to be wished for
+    return RefusedForSafety(
+        _why_too_late(run), hint=otherwise or ("" if is_over else "undo works from the commit until the purge starts")
+    )
+
+
+def _why_too_late(run: Run) -> str:
     """Returns why a run cannot be undone any more, or need not be."""
     last = run.events[-1]
     at = tell_instant(last.at_ms)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from itertools import pairwise
 
@@ -31,6 +32,7 @@ _TAG = "TAG snapshot N OF ns.table AS 'name' WITH RETENTION FOREVER (or: n DAYS)
 _DESCRIBE = "DESCRIBE TABLE ns.table, or DESCRIBE EXTENDED ns.table.NAME"
 _SHOW = "SHOW TABLES IN catalog.ns LIKE 'sales*'"
 _NOT_READ = f"{SYNTAX}; a form that only Spark knows can be asked of `spark.read.format('firnline')`"
+_BEGINNINGS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "DESCRIBE", "DESC", "SHOW", "TAG", "USE")
 _IMPLYING = ("NATURAL", "PIVOT", "UNPIVOT", "|>")
 
 
@@ -227,10 +229,12 @@ def _query(text: str, words: Sequence[Word]) -> Query:
     try:
         parsed = sqlglot.parse_one(_readable(text, kept), read=DIALECT)
     except ParseError as problem:
+        _refuse_misspelt(words[0].text)
         where = problem.errors[0]
         at = f"line {where['line']}, column {where['col']}: {where['highlight']}"
         raise UsageError(f"the statement cannot be understood at {at}", hint=_NOT_READ) from None
     if not isinstance(parsed, exp.Query):
+        _refuse_misspelt(words[0].text)
         raise UsageError(
             f"{words[0].text.upper()} is not run here: only queries, DESCRIBE, SHOW TABLES, TAG snapshot "
             "and USE TABLE are",
@@ -240,6 +244,13 @@ def _query(text: str, words: Sequence[Word]) -> Query:
     if len(wanted) > sum(each.version is not None for each in tables):
         raise UsageError("a version is asked of something that is no table of the lake", hint=SYNTAX)
     return Query(text, tables, tuple(kept), columns_asked(parsed), _needs_whole_rows(parsed, kept))
+
+
+def _refuse_misspelt(first: str) -> None:
+    """Raises UsageError where a statement begins with nearly, but not quite, a word that one may begin with."""
+    near = get_close_matches(first.upper(), _BEGINNINGS, 1, 0.75)
+    if near and first.upper() not in _BEGINNINGS:
+        raise UsageError(f"no statement begins with {first}", hint=f"did you mean {near[0]}?")
 
 
 def _readable(text: str, words: Sequence[Word]) -> str:
