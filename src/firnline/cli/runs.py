@@ -25,7 +25,7 @@ from firnline.cli.terminal.run_pages import (
 )
 from firnline.errors import UsageError
 from firnline.journal.layout import names_run
-from firnline.ops.runs.pages import run_page
+from firnline.ops.runs.pages.blocks import run_page
 from firnline.plans.answers import TableAnswer
 
 if TYPE_CHECKING:

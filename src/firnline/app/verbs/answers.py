@@ -141,7 +141,7 @@ class TableRuns(list[RunStatus]):
         return {"runs": [each.to_json() for each in self]}
 
     def __str__(self) -> str:
-        from firnline.ops.runs.pages import runs_page
+        from firnline.ops.runs.pages.blocks import runs_page
 
         return runs_page(self).to_text()
 

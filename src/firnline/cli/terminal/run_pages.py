@@ -10,7 +10,7 @@ from firnline.cli.terminal.output import output_for
 from firnline.errors import UsageError
 from firnline.journal.events import RunState
 from firnline.model.times import tell_due, tell_instant
-from firnline.ops.runs.pages import run_blocks, runs_blocks
+from firnline.ops.runs.pages.blocks import run_blocks, runs_blocks
 from firnline.plans.pages import Hint, Line, Page, counted, number
 
 if TYPE_CHECKING:

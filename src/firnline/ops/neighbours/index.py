@@ -138,7 +138,7 @@ class Indexed:
 
 C = TypeVar("C", Card, tuple[Indexed, ...])
 Unreadable = list[tuple[Registered, RefusedForSafety]]
-"""Tables that cannot be read, each with the reason: whoever asks what one of them needs is refused."""
+"""Tables that cannot be read, each with the reason: a question what one of them needs is refused with it."""
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firnline.ops.runs.pages import run_blocks
+from firnline.ops.runs.pages.blocks import run_blocks
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.orphans import OrphanPlan, explain_orphans
 from firnline.plans.pages import Grid, Page

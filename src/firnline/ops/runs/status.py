@@ -92,7 +92,7 @@ class RunStatus:
         }
 
     def __str__(self) -> str:
-        from firnline.ops.runs.pages import run_page
+        from firnline.ops.runs.pages.blocks import run_page
 
         return run_page(self).to_text()
 

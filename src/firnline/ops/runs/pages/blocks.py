@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from firnline.journal.events import RunState
 from firnline.model.times import second, tell_due
-from firnline.ops.runs.listing import runs_grid, tone_of, why_cancelled
+from firnline.ops.runs.pages.listing import runs_grid, tone_of, why_cancelled
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, tally
 from firnline.plans.stages import in_words
 from firnline.ports.formats import UndoWindow
