@@ -31,7 +31,7 @@ from firnline.ops.orphans.joining import takes_orphans_alone
 from firnline.ops.runs.plan import Planned
 from firnline.ops.runs.status import RunStatus
 from firnline.ops.table.context import TableContext
-from firnline.ops.table.versions import listed_versions
+from firnline.ops.table.versions import counted_versions, listed_versions
 from firnline.plans.answers import Found, TableAnswer
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.plan import Plan
@@ -127,6 +127,7 @@ class Several:
         request = _unbounded(request_of(**asked))
 
         def propose(drafted: Drafted, found: Planned, search: Search | None = None) -> Proposed[Plan]:
+            found = with_versions(found, counted_versions(drafted.work.source.format, found.state))
             waiting = self.runs_of_tables.to_join(drafted.work, request, searched=orphans)
             if waiting is not None:
                 found.close()

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 from firnline.app.many import answer_of, on_each
 from firnline.app.runs import Runs
-from firnline.app.verbs.planning import with_versions
 from firnline.errors import FirnlineError
 from firnline.ops.neighbours.others import FindOthers, OthersOnce
-from firnline.ops.table.versions import counted_versions
 from firnline.plans.answers import Found, TableAnswer
 from firnline.plans.request import Request
 from firnline.ports.progress import Silent
@@ -112,9 +110,7 @@ class LakePlans:
             if isinstance(each.survey, FirnlineError):
                 raise each.survey
             drafted = each.drafted
-            work = drafted.work
-            planned = self.runs.finished(work, drafted.draft, each.survey, each.engine)
-            return act(drafted, with_versions(planned, counted_versions(work.source.format, planned.state)))
+            return act(drafted, self.runs.finished(drafted.work, drafted.draft, each.survey, each.engine))
 
         drafted = [answer.value for answer in answers if answer.value is not None]
         surveyed = self._surveyed(drafted, of_all, interrupted)

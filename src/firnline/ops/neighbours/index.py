@@ -216,9 +216,7 @@ class Index:
         try:
             return self._read(table)
         except RefusedForSafety as problem:
-            if unreadable is None:
-                raise
-            unreadable.append((table, problem))
+            _set_aside(table, problem, unreadable)
             return ()
 
     def _read(self, table: Registered) -> tuple[Indexed, ...] | None:
@@ -253,7 +251,8 @@ class Index:
         found: dict[tuple[str, TableName], Card] = {}
         try:
             for each, card in self._walk_all(due, now_ms, unreadable):
-                found |= {} if card is None else {each.registered.at: card}
+                if card is not None:
+                    found[each.registered.at] = card
         finally:  # what was walked before one that cannot be read is not walked again by the next plan
             self._note(found)
         for address in {each.registered.address for each, _ in due}:
@@ -287,9 +286,7 @@ class Index:
             try:
                 return self._card_of_walk(each, own, now_ms)
             except RefusedForSafety as problem:
-                if unreadable is None:
-                    raise
-                unreadable.append((each.registered, problem))
+                _set_aside(each.registered, problem, unreadable)
                 return None
 
         with ThreadPoolExecutor(_THREADS) as pool:
@@ -364,6 +361,13 @@ class Index:
             hint=f"{problem.hint or 'repair or drop it'}; or say `sharing: none` for {name} in firnline.yaml, if it "
             "shares no file",
         ) from problem
+
+
+def _set_aside(table: Registered, problem: RefusedForSafety, unreadable: Unreadable | None) -> None:
+    """Notes a table that cannot be read. Raises its problem where nobody wants such tables noted."""
+    if unreadable is None:
+        raise problem
+    unreadable.append((table, problem))
 
 
 def _name_of_walked(each: Indexed, own: OwnFolders) -> tuple[str | int, ...]:

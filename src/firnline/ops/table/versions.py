@@ -35,9 +35,7 @@ def listed_versions(table_format: TableFormat, state: State, store: Read) -> Met
     if not isinstance(table_format, KeepsVersions):
         return None
     keys = [key for key, _ in table_format.versions(state)]
-    if identity(keys[-1]).startswith(
-        "file:"
-    ):  # to ask for each is quicker here than to list, which reads a folder to its end
+    if identity(keys[-1]).startswith("file:"):  # quicker than a listing, which reads a folder of a disk to its end
         return sized_versions(table_format, state, store)
     there = _listed(store, keys)
     return _told(table_format, state, [there.get(identity(key)) for key in keys])
