@@ -49,6 +49,14 @@ class FirnlineError(Exception):
         return {"kind": self.kind, "message": self.message, "hint": self.hint}
 
 
+def told_bug(where: str, bug: Exception) -> FirnlineError:
+    """Returns what is told of a mistake of our own. The log has all of it."""
+    import logging
+
+    logging.getLogger("firnline").error("%s", where, exc_info=bug)
+    return FirnlineError(f"{type(bug).__name__}: {bug}", hint="this is a bug: the log has all of it")
+
+
 class UsageError(FirnlineError):
     kind = "usage"
     exit_code = 2

@@ -31,6 +31,34 @@ def test_what_was_put_is_there_for_every_process(folder: Path) -> None:
     assert cache.get(name(2)) is None
 
 
+@pytest.mark.parametrize("end", [pytest.param(0, id="over"), pytest.param(-1, id="long over")])
+def test_an_entry_whose_time_is_over_is_a_miss(folder: Path, end: int) -> None:
+    cache = DiskCache(str(folder))
+    cache.put(name(1), b"one", end)
+    assert cache.get(name(1)) is None
+    cache.put(name(1), b"one", 60)
+    assert cache.get(name(1)) == b"one"
+
+
+def test_an_entry_that_is_asked_for_does_not_live_longer(folder: Path) -> None:
+    cache = DiskCache(str(folder))
+    cache.put(name(1), b"one", 60)
+    entry = next(folder.rglob(name(1)))
+    over = (int(time.time()) - 1).to_bytes(8, "big")
+    assert cache.get(name(1)) == b"one"
+    entry.write_bytes(over + entry.read_bytes()[8:])
+    assert cache.get(name(1)) is None
+
+
+@pytest.mark.parametrize("left", [0, 7, 8])
+def test_half_an_entry_is_a_miss_or_what_no_seal_fits(folder: Path, left: int) -> None:
+    cache = DiskCache(str(folder))
+    cache.put(name(1), b"one", 60)
+    entry = next(folder.rglob(name(1)))
+    entry.write_bytes(entry.read_bytes()[:left])
+    assert not cache.get(name(1))
+
+
 def test_nobody_else_may_read_entries(folder: Path) -> None:
     DiskCache(str(folder)).put(name(1), b"one", 60)
     (entry,) = [path for path in folder.rglob("*") if path.name == name(1)]

@@ -81,6 +81,19 @@ def test_planning_every_table_in_turn_walks_each_once(lake: RealLake, monkeypatc
     assert {name: again.of(name)["list"] for name in "abc"} == own, "each for its own plan, and for no other"
 
 
+def test_what_others_were_asked_for_is_not_opened_again_to_judge(
+    lake: RealLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history(lake, "a", "b", "c")
+    first = Reads(monkeypatch)
+    answers = lake.firnline().several(["lake.db.*"]).plan(older_than=now_ms(), retain_last=1)
+    assert [len(each.value.expire) for each in answers if each.value is not None] == [2, 2, 2]
+    units = Counter(key for key in first.keys if ".avro" in key)
+    lists = sum(len(lake.table(name).snapshots()) for name in "abc")
+    assert sum("/snap-" in key for key in units) == lists
+    assert {key: times for key, times in units.items() if times > 1} == {}
+
+
 def test_without_a_cache_every_process_walks_and_the_answer_is_the_same(
     lake: RealLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

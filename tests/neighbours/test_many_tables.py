@@ -17,7 +17,8 @@ from firnline.app.many import on_each, unless_stopped
 from firnline.app.places import now_ms
 from firnline.cli.main import run
 from firnline.errors import Interrupted, NoSuchTable, UnreadableMetadata
-from firnline.model.files import Tally
+from firnline.formats.iceberg.expand import IcebergExpand
+from firnline.model.files import File, Tally
 from firnline.plans.lake_wide import (
     MOST_IDLE,
     TablePlan,
@@ -30,6 +31,7 @@ from firnline.plans.lake_wide import (
 from firnline.plans.plan import Plan
 from firnline.ports.catalogs import TableName
 from firnline.ports.engines import TableWalk
+from firnline.ports.expanding import Expanded, Together
 from firnline.ports.progress import Silent
 from firnline.walking.axis import Pass, passes_of
 from tests.neighbours.lakes import RealLake
@@ -142,6 +144,24 @@ def test_a_damaged_table_is_told_and_stops_no_other(five: RealLake) -> None:
     found = planned(five)
     assert isinstance(found["lake.db.d"].problem, UnreadableMetadata)
     assert all(each.value is not None for name, each in found.items() if name != "lake.db.d")
+
+
+@pytest.mark.parametrize("policy", ["", "sharing: none\n"])
+def test_what_nobody_foresaw_in_the_units_of_one_table_stops_no_other(
+    five: RealLake, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    really = IcebergExpand.__call__
+
+    def stumbling(self: IcebergExpand, units: Sequence[File], together: Together = map) -> Expanded:
+        if any("/db/d/" in each.key for each in units):
+            raise ZeroDivisionError("a mistake of ours")
+        return really(self, units, together)
+
+    monkeypatch.setattr(IcebergExpand, "__call__", stumbling)
+    five.policy = policy
+    found = planned(five)
+    assert "a mistake of ours" in str(found["lake.db.d"].problem)
+    assert [name for name, each in found.items() if each.value is None] == ["lake.db.d"]
 
 
 def test_a_catalog_that_cannot_be_read_is_told_and_hides_no_other(five: RealLake) -> None:

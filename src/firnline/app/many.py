@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from firnline.errors import FirnlineError, Interrupted
+from firnline.errors import FirnlineError, Interrupted, told_bug
 from firnline.plans.answers import Found, TableAnswer
 from firnline.ports.progress import Progress
 
@@ -51,9 +50,7 @@ def answer_of(item: Item, act: Callable[[Item], Found], interrupted: Callable[[]
     except FirnlineError as problem:
         return TableAnswer(str(item), problem=problem)
     except Exception as bug:
-        logging.getLogger("firnline").exception("%s", item)
-        told = FirnlineError(f"{type(bug).__name__}: {bug}", hint="this is a bug: the log has all of it")
-        return TableAnswer(str(item), problem=told)
+        return TableAnswer(str(item), problem=told_bug(str(item), bug))
 
 
 def on_tables(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -42,9 +42,12 @@ from firnline.settings import cache_folder, cache_setting, read_config, store_li
 if TYPE_CHECKING:
     from firnline.caches.opening import OpenedCache
     from firnline.catalogs.config import CatalogSettings
+    from firnline.model.files import File
     from firnline.ops.neighbours.index import Index
+    from firnline.ops.neighbours.outward import StampsOf
     from firnline.ops.orphans.scope import Prefix
     from firnline.ops.tiers.tier import Tier
+    from firnline.ports.expanding import Expand
     from firnline.ports.formats import Formats, State
     from firnline.ports.stores import ReadWrite
     from firnline.spark.session import Session
@@ -245,15 +248,19 @@ class Places:
     @cached_property
     def index(self) -> Index:
         """What is known of the references of all tables; one for the whole process."""
-        from firnline.caches.expand import look_up
+        from firnline.caches.opening import stamps_of
         from firnline.ops.neighbours.index import Index
         from firnline.stores.real_paths import RealPaths
 
         def excused(name: TableName) -> bool:
             return effective(self.config, name.catalog, name.namespace, name.name).sharing.value == NONE
 
-        sealed, trusted = self.memory.sealed(), self.trusted
-        return Index(sealed, lambda store, units: look_up(store, units).of, RealPaths, excused, trusted, self.progress)
+        def opening(work: TableContext, state: State, units: Iterable[File], window_ms: int) -> tuple[Expand, StampsOf]:
+            table_format = work.source.format
+            stamps = stamps_of(work.store, table_format, state, units)
+            return self.memory.remembering(table_format, stamps, window_ms), stamps.of
+
+        return Index(self.memory.sealed(), opening, RealPaths, excused, self.trusted, self.progress)
 
     @property
     def trusted(self) -> frozenset[str]:

@@ -1,10 +1,11 @@
-"""Entries as files of this machine, the least used of which go when there are too many."""
+"""Entries as files of this machine, each for its time, the least used of which go when there are too many."""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
+import struct
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,6 +21,10 @@ _UNUSED_S = 30 * _DAY_S
 _LEAVE_SHARE, _PRUNE_SHARE = 0.8, 0.05
 _PRUNED = "pruned"
 _INNER, _ENTRY, _UNFINISHED = (re.compile(each) for each in ("[0-9a-f]{2}", "[0-9a-f]{64}", r"\.[0-9a-f]{32}"))
+_ENDS = struct.Struct(">Q")
+"""At the start of an entry: when its time is over, in seconds. No seal is over it: what it keeps alive too long is as
+true as it was.
+"""
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -38,18 +43,16 @@ class DiskCache:
 
     def get(self, key: str) -> bytes | None:
         try:
-            return _read(self._path(key))
+            return _current(_read(self._path(key)))
         except OSError:
             return None
 
     def put(self, key: str, data: bytes, ttl_s: int) -> None:
-        """Remembers the bytes. Here an entry lives as long as it is asked for, and there is room: what a table keeps is
-        asked for by every plan, and what it gave up by none.
-        """
+        """Remembers the bytes until their time is over, as long as they are asked for and there is room."""
         if len(data) > min(LARGEST_ENTRY, self.limit_bytes):
             return
         with suppress(OSError):
-            _write(self._path(key), data)
+            _write(self._path(key), _ENDS.pack(int(time.time()) + ttl_s) + data)
             self._written += len(data)
             if self._written > self.limit_bytes * _PRUNE_SHARE or self._is_prune_due():
                 self.prune()
@@ -86,7 +89,7 @@ def _read(path: str) -> bytes | None:
     handle = os.open(path, _FLAGS)
     try:
         found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_ENTRY:
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_ENTRY + _ENDS.size:
             return None
         data = os.read(handle, found.st_size)  # a part of it, should that ever be all, has no seal that fits
     finally:
@@ -95,6 +98,13 @@ def _read(path: str) -> bytes | None:
         with suppress(OSError):
             os.utime(path)
     return data
+
+
+def _current(entry: bytes | None) -> bytes | None:
+    """Returns what was put; None where its time is over, or where there is no time: a crash left that."""
+    if entry is None or len(entry) < _ENDS.size or _ENDS.unpack_from(entry)[0] <= time.time():
+        return None
+    return entry[_ENDS.size :]
 
 
 def _write(path: str, data: bytes) -> None:

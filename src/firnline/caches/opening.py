@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from firnline.caches.disk import DiskCache
-from firnline.caches.expand import CachedExpand, look_up
+from firnline.caches.expand import CachedExpand, Stamps, look_up
 from firnline.caches.seal import Seal, entry_name, own_secret, shared_secret
 from firnline.errors import UsageError
 from firnline.extras import require
 from firnline.foreign import is_address
+from firnline.model.files import File
 from firnline.ports.abilities import UnitsElsewhere
 from firnline.ports.cache import CACHE_KEY, REDIS, Cache, Nothing, Remember, Sealed
 from firnline.ports.expanding import Expand
@@ -62,15 +63,25 @@ class OpenedCache:
         """Returns what makes a format's expand remember, for tables in this store."""
 
         def remember(table_format: TableFormat, state: State, window_ms: int) -> Expand:
-            expand = table_format.expand
-            if self.cache is None or self.seal is None:
-                return expand
-            also = table_format.unit_folders(state) if isinstance(table_format, UnitsElsewhere) else ()
-            stamps = look_up(store, (file for _, file in table_format.roots(state)), also)
-            ttl_s = min(max(window_ms // 1000, _SHORTEST_S), _LONGEST_S)
-            return CachedExpand(expand, table_format.name, self.cache, self.seal, stamps, ttl_s)
+            if self.cache is None:
+                return table_format.expand
+            stamps = stamps_of(store, table_format, state, (file for _, file in table_format.roots(state)))
+            return self.remembering(table_format, stamps, window_ms)
 
         return remember
+
+    def remembering(self, table_format: TableFormat, stamps: Stamps, window_ms: int) -> Expand:
+        """Returns the format's expand, and where there is a cache one that remembers what it opens for so long."""
+        if self.cache is None or self.seal is None:
+            return table_format.expand
+        ttl_s = min(max(window_ms // 1000, _SHORTEST_S), _LONGEST_S)
+        return CachedExpand(table_format.expand, table_format.name, self.cache, self.seal, stamps, ttl_s)
+
+
+def stamps_of(store: List, table_format: TableFormat, state: State, units: Iterable[File]) -> Stamps:
+    """Returns stamps for what lies beside these units, and in the folders in which the format says that others do."""
+    also = table_format.unit_folders(state) if isinstance(table_format, UnitsElsewhere) else ()
+    return look_up(store, units, also)
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,6 +178,9 @@ class Wrapping:
     def folds(self) -> bool:
         return self.expand.folds
 
+    def depends_on(self, unit: File) -> str | None:
+        return dependences(self.expand, [unit])[0]
+
 
 def dependences(expand: Expand, units: Sequence[File]) -> list[str | None]:
     """Returns what the answer for each unit depends on beside its name and bytes; None where nobody may remember it."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from firnline.app.many import answer_of, on_each
 from firnline.app.runs import Runs
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, told_bug
 from firnline.ops.neighbours.others import FindOthers, OthersOnce
 from firnline.plans.answers import Found, TableAnswer
 from firnline.plans.request import Request
@@ -145,7 +145,18 @@ class _Pass:
         return f"{len(self.tables):,} tables"
 
     def surveys(self) -> Sequence[Survey | FirnlineError]:
-        return self.engine.surveys([each.draft.walk for each in self.tables if each.draft.walk is not None])
+        """Returns the answer for each table. What no engine foresaw in the units of one table ends a pass as a whole:
+        then each is looked at by itself, and that one alone is lost.
+        """
+        try:
+            return self.engine.surveys([each.draft.walk for each in self.tables if each.draft.walk is not None])
+        except FirnlineError:
+            raise
+        except Exception as bug:
+            problem = told_bug(str(self), bug)
+            if len(self.tables) == 1:
+                return [problem]
+            return [_Pass(self.engine, [each]).surveys()[0] for each in self.tables]
 
 
 def _passes(answers: Sequence[TableAnswer[Drafted]]) -> Iterator[list[TableAnswer[Drafted]]]:

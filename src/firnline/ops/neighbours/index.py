@@ -24,16 +24,19 @@ from firnline.errors import (
     RefusedForSafety,
     StoreError,
     UnreadableMetadata,
+    told_bug,
 )
 from firnline.model.files import File, FileKind
 from firnline.ops.neighbours.folders import FolderMap, Folders, OwnFolders
 from firnline.ops.reachability.live_roots import live_roots
+from firnline.ops.runs.decision import usual_window_ms
 from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
 from firnline.ports.cache import Sealed
 from firnline.ports.catalogs import TableName
+from firnline.ports.expanding import Expand
 from firnline.ports.formats import State
 from firnline.ports.progress import Progress, Silent
-from firnline.ports.stores import List, RealNames
+from firnline.ports.stores import RealNames
 
 if TYPE_CHECKING:
     from firnline.ops.neighbours.outward import Bridge, Bridges, StampsOf, Walked
@@ -103,8 +106,10 @@ def _bridges(said: list[list[Any]]) -> Bridges:
 
 ReadAll = Callable[[Sequence[Registered]], Iterable["tuple[Indexed, ...] | None"]]
 """Reads tables side by side, and returns what it found in their order."""
-LookUp = Callable[[List, Iterable[File]], "StampsOf"]
-"""Returns what identifies the bytes of units, from a listing of where they lie."""
+Opening = Callable[[TableContext, State, Iterable[File], int], tuple[Expand, "StampsOf"]]
+"""Returns how a table's units are opened, where what they name may be remembered for this many milliseconds, and what
+identifies their bytes, from a listing of where they lie.
+"""
 
 _THREADS = 8
 _TRIES = 3
@@ -153,7 +158,7 @@ class Index:
     """
 
     cache: Sealed
-    look_up: LookUp
+    opening: Opening
     real_names: Callable[[], RealNames]
     excused: Callable[[TableName], bool] = lambda name: False
     trusted: Set[str] = frozenset()
@@ -303,6 +308,8 @@ class Index:
             return self._walk(each, own, now_ms)
         except FirnlineError as problem:
             return self._excuse(each.name, problem, each.card)
+        except Exception as bug:  # of ours, in the face of that table's bytes: no other is to be lost with it
+            return self._excuse(each.name, told_bug(str(each.name), bug), each.card)
 
     def _walk(self, each: Indexed, own: OwnFolders, now_ms: int) -> Card:
         """Returns what a walk found. A table that moved on meanwhile is walked again: what its own purge took away is
@@ -322,7 +329,7 @@ class Index:
 
         files = [root.file for root in live_roots(work, state, now_ms)]
         walked = self._walked_before(each, own)
-        means = UnitMeans(work.source.format.expand, self.look_up(work.store, files), self.real)
+        means = UnitMeans(*self.opening(work, state, files, _window_ms(work, state, now_ms)), self.real)
         bridges, met_links = outward(files, means, own, walked)
         self.cache.put(_name_of_walked(each, own), walked_to_bytes(walked))
         folders = Folders.of(state, work.source.format, self.real)
@@ -368,6 +375,16 @@ def _set_aside(table: Registered, problem: RefusedForSafety, unreadable: Unreada
     if unreadable is None:
         raise problem
     unreadable.append((table, problem))
+
+
+def _window_ms(work: TableContext, state: State, now_ms: int) -> int:
+    """Returns how long a plan of the table may recall what was found here: it opens the same units. Nothing where
+    its policy cannot be read: that is its own plan's trouble, and no other's.
+    """
+    try:
+        return usual_window_ms(state, work.source.name, work.config, now_ms)
+    except FirnlineError:
+        return 0
 
 
 def _name_of_walked(each: Indexed, own: OwnFolders) -> tuple[str | int, ...]:

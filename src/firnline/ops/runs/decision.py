@@ -8,6 +8,7 @@ from shlex import quote
 
 from firnline.errors import CollectionForbidden
 from firnline.model.holds import Hold
+from firnline.model.snapshots import MAIN
 from firnline.model.times import tell_instant
 from firnline.ops.reachability.pointed import pins_of
 from firnline.plans.request import Request
@@ -15,7 +16,7 @@ from firnline.policy.decide import Decision, decide
 from firnline.policy.inherit import Effective, effective, with_native_flags
 from firnline.policy.native import NativeRetention
 from firnline.policy.parse import Section, longest_write_ms
-from firnline.policy.policy import Level
+from firnline.policy.policy import Level, Policy
 from firnline.policy.readers import ReaderNeeds
 from firnline.ports.abilities import DoubtsTimes, FitsDecisions, PointedVersion
 from firnline.ports.catalogs import TableName
@@ -70,6 +71,21 @@ def decide_now(
         pins=(*read.pins, *pins_of(pointed)),
     )
     return Settled(in_force, native, _fitted(table_format, state, chosen, request, now_ms - longest_write_ms(config)))
+
+
+def window_ms(state: State, native: NativeRetention, policy: Policy, now_ms: int) -> int:
+    """Returns how far back the table keeps history by its policy: nobody asks for what is older, so nothing remembers
+    it longer. What a tag, another branch, a hold or a pin keeps beyond that are single snapshots, for years.
+    """
+    main = {name: ref for name, ref in state.refs.items() if name == MAIN}
+    alone = decide(state.graph, main, state.current, native, policy, now_ms=now_ms)
+    return now_ms - min((state.graph[each].timestamp_ms for each in alone.kept), default=now_ms)
+
+
+def usual_window_ms(state: State, name: TableName, config: Section, now_ms: int) -> int:
+    """Returns the window of a plan that nothing was asked of. Raises where the policy cannot be read or applied."""
+    policy = policy_in_force(state, name, config, Request()).policy
+    return window_ms(state, state.native, policy, now_ms)
 
 
 def refuse_windowless(state: State, in_force: Effective, request: Request) -> None:

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING
 
 from firnline.errors import UnreadableMetadata
 from firnline.model.files import Root, Tally, Totals
-from firnline.model.snapshots import MAIN, SnapshotId
+from firnline.model.snapshots import SnapshotId
 from firnline.model.times import MINUTE_MS, format_duration
 from firnline.ops.neighbours.around import Around
 from firnline.ops.reachability.pointed import pointed_versions, roots_beyond, troubles_of
 from firnline.ops.readers.needs import starts_that_go
 from firnline.ops.runs.bounded import oldest_only
-from firnline.ops.runs.decision import Settled, decide_to_act, includes_outside
+from firnline.ops.runs.decision import Settled, decide_to_act, includes_outside, window_ms
 from firnline.ops.runs.drop import consequences_of, narrowed
 from firnline.plans.graph.facts import SnapshotGraph
 from firnline.plans.plan import Archive, ExpiredSnapshot, KeptSnapshot, Plan, share_removed
 from firnline.plans.request import Request
 from firnline.plans.stages import ArchiveSnapshots, AwaitGrace, CommitExpiry, PurgeVictims, Stage, stages_of_expiry
-from firnline.policy.decide import decide
 from firnline.policy.parse import Section, longest_write_ms
 from firnline.policy.policy import Level
 from firnline.policy.readers import ReaderNeeds
@@ -181,7 +180,8 @@ def draft_plan(
     outside = includes_outside(settled.effective, request)
     around = ask_others(state, outside)
     territory = Territory(None if outside else state.owned, around.holes, around.real)
-    expand = remember(source.format, state, window_ms(state, settled))
+    window = window_ms(state, settled.native, settled.effective.policy, settled.decision.now_ms)
+    expand = remember(source.format, state, window)
     starts = list(roots(source.format, state, follows.released))
     kept_for_readers = roots_beyond(decided.pointed, {root.file for root in starts if root.needed})
     walk = TableWalk([*starts, *kept_for_readers], expand, territory, around.elsewhere)
@@ -247,16 +247,6 @@ def _miswritten(config: Section, name: TableName) -> list[str]:
 def roots(table_format: TableFormat, state: State, released: Set[str]) -> Iterator[Root]:
     """Yields every root of the table, needed unless its owner needs nothing any more."""
     return (Root(file, owner not in released, owner) for owner, file in table_format.roots(state))
-
-
-def window_ms(state: State, settled: Settled) -> int:
-    """Returns how far back the table keeps history by its policy: nobody asks for what is older, so nothing remembers
-    it longer. What a tag, another branch, a hold or a pin keeps beyond that are single snapshots, for years.
-    """
-    main = {name: ref for name, ref in state.refs.items() if name == MAIN}
-    now_ms = settled.decision.now_ms
-    alone = decide(state.graph, main, state.current, settled.native, settled.effective.policy, now_ms=now_ms)
-    return now_ms - min((state.graph[each].timestamp_ms for each in alone.kept), default=now_ms)
 
 
 def _without_files(
