@@ -17,7 +17,7 @@ from firnline.caches.expand import CachedExpand, look_up
 from firnline.caches.seal import Seal
 from firnline.formats.iceberg.expand import IcebergExpand
 from firnline.model.files import File, FileKind
-from firnline.model.spans import portions
+from firnline.model.portions import portions
 from firnline.stores.objects import ObjectStores
 from firnline.testing.manifests import AvroLayout, Entry, Item, Status
 

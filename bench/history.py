@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from firnline.history.listing import Entry, read_list
-from firnline.history.names import Pointer
+from firnline.history.names import HistoryPointer
 from firnline.history.opening import History, expired_entries, read_index, read_segment
 from firnline.history.revise import LONGEST_LIST, Wish, laid_out, revise
 from firnline.stores.objects import ObjectStores
@@ -55,7 +55,7 @@ def timed(what: str, number: int) -> Iterator[None]:
     print(f"{what:32} {spent:8.2f} s, {busy:8.2f} s busy, {number / busy:10,.0f} snapshots a busy second", flush=True)
 
 
-def write(folder: Path, longest: int, number: int) -> tuple[Pointer, History]:
+def write(folder: Path, longest: int, number: int) -> tuple[HistoryPointer, History]:
     """Writes a history of so many snapshots in one go, as a first expiry of a neglected table would."""
     wish = Wish(entries(0, number))
     with timed("  write", number):
@@ -69,7 +69,7 @@ def write(folder: Path, longest: int, number: int) -> tuple[Pointer, History]:
     return pointer, History((pointer.path,), segments)
 
 
-def move_on(folder: Path, pointer: Pointer, history: History, longest: int, number: int) -> None:
+def move_on(folder: Path, pointer: HistoryPointer, history: History, longest: int, number: int) -> None:
     """Adds a batch: what every later commit costs."""
     with timed(f"  a commit with {BATCH:,} more", BATCH):
         wish = Wish(entries(number, BATCH), bound_ms=0)

@@ -113,7 +113,7 @@ def started(warehouse: Path) -> SparkSession:
     """One session for both, with Iceberg's runtime in it."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    settings = {
+    settings: dict[str, bool | float | int | str | None] = {
         "spark.jars.packages": ICEBERG,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",

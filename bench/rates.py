@@ -23,7 +23,7 @@ from firnline.formats.avro.engine import engine_for
 from firnline.formats.avro.framing import find_blocks
 from firnline.formats.iceberg.expand import _ENTRY_COLUMNS, IcebergExpand
 from firnline.model.files import File, FileKind
-from firnline.model.spans import portions
+from firnline.model.portions import portions
 from firnline.stores.objects import ObjectStores
 from harness.large.tables import LargeShape, LargeTable
 
@@ -33,7 +33,7 @@ INFLATER_FLOOR = 0.6
 
 def cpu_ms(work: Callable[[], object], units: int) -> float:
     """The least of some turns, for one unit."""
-    spent = []
+    spent: list[float] = []
     for _ in range(TURNS):
         start = time.process_time()
         work()
@@ -54,12 +54,12 @@ def inflater_share(manifests: Sequence[File]) -> float:
     engine = engine_for(sum(map(len, chain.from_iterable(contents))), "auto")
     pieces = [packed.pieces for some in contents for _, packed in find_blocks(some, engine)]
     inflate = codecs_for("auto").by_name["deflate"]
-    works = (
+    works: tuple[Callable[[], object], ...] = (
         (lambda: [inflate(some, 1 << 30) for some in pieces]),
         (lambda: [decode_many(some, _ENTRY_COLUMNS) for some in contents]),
     )
     turns = [[cpu_ms(work, 1) for work in works] for _ in range(TURNS)]  # in turns: the clock of a core changes
-    alone, all_of_it = map(min, zip(*turns, strict=True))
+    alone, all_of_it = min(each[0] for each in turns), min(each[1] for each in turns)
     return round(alone / all_of_it, 2)
 
 

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ def asked(
         for what in questions:
             select, where = QUESTIONS[what]
             text = f"SELECT {select} FROM {table}{where.format(late=late)}"
-            found[what] = timed(f"{name}, {what}", number, turns, lambda text=text: ask(text))
+            found[what] = timed(f"{name}, {what}", number, turns, partial(ask, text))
     print(f"{name}: most memory in MiB {memory.as_mib()}", flush=True)
     return {**found, "rss_mib": memory.as_mib()}
 
@@ -149,13 +150,14 @@ def compare(folder: Path, number: int) -> int:
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as apart:  # what it needs for them is not ours
         ours, theirs = (apart.submit(make, folder, number).result() for make in (remembering, holding))
     from firnline.spark.session import session
-    from firnline.sql.session import Statements, prepared
+    from firnline.sql.session import StatementAnswer, prepared
 
     spark = prepared(session())
-    statements = Statements(open_lake(), spark)
+    lake = open_lake()
 
     def ask(text: str) -> Any:
-        (frame,) = statements.run(text)
+        (frame,) = lake.sql(text)
+        assert not isinstance(frame, StatementAnswer), frame
         return frame.collect()[0][0]
 
     both = ("first", "again")

@@ -168,7 +168,7 @@ def cpu_s() -> float:
     """The CPU time of this process, its JVM and all workers so far: hardly moved by what else the machine does."""
     itself = psutil.Process()
     times = [each.cpu_times() for each in (itself, *itself.children(recursive=True))]
-    return sum(each.user + each.system + each.children_user + each.children_system for each in times)
+    return float(sum(each.user + each.system + each.children_user + each.children_system for each in times))
 
 
 def session_for(way: str, warehouse: str, memory: str) -> SparkSession | None:

@@ -55,7 +55,7 @@ class ChunkShape:
         _commits(repo, "gone", range(self.dropped))
         repo.delete_branch("gone")
         abandoned = repo.writable_session("main")
-        zarr.open_group(abandoned.store, mode="a")["x"][: self.abandoned] = -1
+        _opened(abandoned)[: self.abandoned] = -1
 
 
 def _array(session: Any, chunks: int) -> Any:
@@ -63,8 +63,12 @@ def _array(session: Any, chunks: int) -> Any:
     return group.create_array("x", shape=(chunks,), chunks=(1,), dtype="i8", compressors=None, fill_value=0)
 
 
+def _opened(session: Any) -> Any:
+    return zarr.open_group(session.store, mode="a")["x"]
+
+
 def _commits(repo: Any, branch: str, places: range) -> None:
     for place in places:
         session = repo.writable_session(branch)
-        zarr.open_group(session.store, mode="a")["x"][place] = -1 - place
+        _opened(session)[place] = -1 - place
         session.commit(f"{branch} {place}")

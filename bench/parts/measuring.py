@@ -63,7 +63,8 @@ def measured(
     child = subprocess.Popen(
         command, env={**os.environ, **told}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    memory, errors = Memory(), []
+    memory = Memory()
+    errors: list[str] = []
     watch = threading.Thread(target=_watch, args=(child, memory), daemon=True)
     drain = threading.Thread(target=lambda: errors.extend(child.stderr or ()), daemon=True)
     watch.start()

@@ -48,7 +48,7 @@ def _iceberg(warehouse: Path) -> dict[str, str]:
 def stages(spark: SparkSession, first: int) -> list[dict[str, Any]]:
     """What each Spark stage from a number on took that ran, by the clock: where the time goes."""
     store: Any = spark.sparkContext._jsc.sc().statusStore()
-    found = []
+    found: list[dict[str, Any]] = []
     for number in count(first):
         try:
             stage = store.lastStageAttempt(number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
@@ -25,14 +25,17 @@ class Ledger:
     lie: Lie | None = None
     asked: list[str] = field(default_factory=list)
 
-    def get(self, key: str) -> bytes | None:
-        self.asked.append(key)
-        if self.lie is None or not self.entries:
-            return self.entries.get(key)
-        return self.lie(key, self.entries)
+    def get(self, shelf: str, names: Sequence[str]) -> list[bytes | None]:
+        self.asked += names
+        return [self._said(name) for name in names]
 
-    def put(self, key: str, data: bytes, ttl_s: int) -> None:
-        self.entries[key] = data
+    def put(self, shelf: str, entries: Sequence[tuple[str, bytes]], ttl_s: int) -> None:
+        self.entries.update(entries)
+
+    def _said(self, name: str) -> bytes | None:
+        if self.lie is None or not self.entries:
+            return self.entries.get(name)
+        return self.lie(name, self.entries)
 
 
 def memory_of(cache: Cache, secret: bytes = SECRET) -> OpenedCache:

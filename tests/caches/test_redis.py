@@ -78,7 +78,7 @@ def test_what_keeps_silent_is_asked_three_times_and_then_left_alone() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         Thread(target=_accept, args=(silent, accepted), daemon=True).start()
         cache = RedisCache(f"redis://127.0.0.1:{silent.getsockname()[1]}/0", timeout_s=0.05)
-        assert [cache.get(f"{number}") for number in range(200)] == [None] * 200
+        assert [cache.get("", [f"{number}"]) for number in range(200)] == [[None]] * 200
         assert len(accepted) == 3
         for each in accepted:
             each.close()
@@ -162,8 +162,8 @@ def test_an_entry_longer_than_any_is_not_taken(redis_url: str, client: Any) -> N
     cache = RedisCache(redis_url, timeout_s=5)
     client.set(PREFIX + "giant", b"")
     client.setrange(PREFIX + "giant", LARGEST_ENTRY, b"x")
-    assert cache.get("giant") is None
-    cache.put("too long", bytes(LARGEST_ENTRY + 1), 60)
+    cache.put("", [("short", b"x"), ("too long", bytes(LARGEST_ENTRY + 1))], 60)
+    assert cache.get("", ["giant", "short", "none"]) == [None, b"x", None]
     assert not client.exists(PREFIX + "too long")
     client.flushall()
 

@@ -102,7 +102,7 @@ def test_a_plan_removes_nothing_but_its_own_cache_entries(
         assert run(["plan", "lake.artemis.registry", "--keep-last", "1", "--keep-within", "1d"]) == 0
     assert capsys.readouterr().out
     assert removed, "there was no room, so entries had to go"
-    assert {path.parents[1] for path in removed} == {tmp_path / opening.OWN}
+    assert {path.parents[2] for path in removed} == {tmp_path / opening.OWN}
     assert {path: path.read_bytes() for path in files} == files
 
 

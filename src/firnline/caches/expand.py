@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from firnline.caches.seal import Seal, entry_name
+from firnline.caches.seal import Seal, entry_name, shelf_of
 from firnline.errors import FirnlineError
 from firnline.model.files import File
 from firnline.model.locations import spellings
@@ -168,31 +168,37 @@ class CachedExpand(Wrapping):
 
     def __call__(self, units: Sequence[File], together: Together = map) -> Expanded:
         opened = self.expand(units, together)
-        self._remember(self.names(units), opened, together)
+        self._remember(units, opened)
         return opened
 
     def recalled(self, units: Sequence[File], together: Together = map) -> tuple[list[int], Expanded] | None:
         names = self.names(units)
-        sealed = together(self._sealed, names)
-        rows = [self._unsealed(name, each) for name, each in zip(names, sealed, strict=True)]
-        known = {number: found for number, found in enumerate(rows) if found is not None}
+        known: dict[int, pa.RecordBatch] = {}
+        for shelf, numbers in _shelves(units, names).items():
+            asked = [names[number] or "" for number in numbers]
+            for number, name, sealed in zip(numbers, asked, self.cache.get(shelf, asked), strict=True):
+                rows = None if sealed is None else self._unsealed(name, sealed)
+                if rows is not None:
+                    known[number] = rows
         if not known:
             return None
-        of = np.repeat(np.array([*known], dtype=np.int64), [len(found) for found in known.values()])
-        return [*known], Expanded(as_one([*known.values()]), of)
+        numbers = sorted(known)
+        of = np.repeat(np.array(numbers, dtype=np.int64), [len(known[number]) for number in numbers])
+        return numbers, Expanded(as_one([known[number] for number in numbers]), of)
 
-    def _remember(self, names: Sequence[str | None], opened: Expanded, together: Together) -> None:
+    def _remember(self, units: Sequence[File], opened: Expanded) -> None:
         """Remembers what each unit names. One that does not even name itself was not there when it was to be opened,
         though it was listed: it may be there again, and whatever it names then must not look like garbage.
         """
+        names = self.names(units)
         rows = _without_identity(opened.rows) if _is_canonical(opened.rows) else opened.rows  # once for all units
-        each = zip(names, replace(opened, rows=rows).by_unit(len(names)), strict=True)
-        for _ in together(self._put, ((name, rows) for name, rows in each if name is not None and len(rows))):
-            pass
+        each = list(replace(opened, rows=rows).by_unit(len(names)))
+        for shelf, numbers in _shelves(units, names).items():
+            sealed = [self._entry(names[number] or "", each[number]) for number in numbers if len(each[number])]
+            self.cache.put(shelf, sealed, self.ttl_s)
 
-    def _put(self, entry: tuple[str, pa.RecordBatch]) -> None:
-        name, rows = entry
-        self.cache.put(name, self.seal.close(name, to_bytes(rows)), self.ttl_s)
+    def _entry(self, name: str, rows: pa.RecordBatch) -> tuple[str, bytes]:
+        return name, self.seal.close(name, to_bytes(rows))
 
     def names(self, units: Sequence[File]) -> list[str | None]:
         """Returns the names of the units' entries; None where nothing identifies one's bytes: it is always opened.
@@ -209,9 +215,15 @@ class CachedExpand(Wrapping):
         unit_is = (unit.kind.value, unit.key, unit.size, unit.expects)
         return entry_name((_LAYOUT, VERSION, self.format, *unit_is, stamp, beside))
 
-    def _sealed(self, name: str | None) -> bytes | None:
-        return None if name is None else self.cache.get(name)
-
-    def _unsealed(self, name: str | None, sealed: bytes | None) -> pa.RecordBatch | None:
-        payload = None if name is None or sealed is None else self.seal.open(name, sealed)
+    def _unsealed(self, name: str, sealed: bytes) -> pa.RecordBatch | None:
+        payload = self.seal.open(name, sealed)
         return None if payload is None else from_bytes(payload)
+
+
+def _shelves(units: Sequence[File], names: Sequence[str | None]) -> dict[str, list[int]]:
+    """Returns the numbers of the units that have a name, by their shelf: that of the folder that they lie in."""
+    folders: dict[str, list[int]] = {}
+    for number, (unit, name) in enumerate(zip(units, names, strict=True)):
+        if name is not None:
+            folders.setdefault(unit.key.rpartition("/")[0], []).append(number)
+    return {shelf_of(folder): numbers for folder, numbers in folders.items()}

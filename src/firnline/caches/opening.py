@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from firnline.caches.disk import DiskCache
 from firnline.caches.expand import CachedExpand, Stamps, look_up
-from firnline.caches.seal import Seal, entry_name, own_secret, shared_secret
+from firnline.caches.seal import Seal, entry_name, own_secret, shared_secret, shelf_of
 from firnline.errors import UsageError
 from firnline.extras import require
 from firnline.foreign import is_address
@@ -46,8 +46,8 @@ class OpenedCache:
         if self.cache is None:
             return None
         name, said = entry_name(("firnline", secrets.token_hex(8))), secrets.token_bytes(16)
-        self.cache.put(name, said, 60)
-        return self.cache.get(name) == said
+        self.cache.put(shelf_of(name), [(name, said)], 60)
+        return self.cache.get(shelf_of(name), [name]) == [said]
 
     def prune(self) -> None:
         """Lets a cache on this machine's disk make room; one on a server forgets by itself."""
@@ -93,13 +93,13 @@ class SealedCache:
 
     def get(self, parts: Sequence[str | int]) -> bytes | None:
         name = entry_name(parts)
-        said = self.cache.get(name)
+        (said,) = self.cache.get(shelf_of(name), [name])
         payload = None if said is None else self.seal.open(name, said)
         return None if payload is None else bytes(payload)
 
     def put(self, parts: Sequence[str | int], data: bytes) -> None:
         name = entry_name(parts)
-        self.cache.put(name, self.seal.close(name, data), _LONGEST_S)
+        self.cache.put(shelf_of(name), [(name, self.seal.close(name, data))], _LONGEST_S)
 
 
 def open_memory(setting: str, key: str | None, key_file: Path, folder: Path) -> OpenedCache:

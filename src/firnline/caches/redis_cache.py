@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import redis
 from redis.backoff import NoBackoff
@@ -46,6 +46,10 @@ class Breaker:
 TIMEOUT_S = 0.1
 LARGEST_ENTRY = 64 << 20
 _PREFIX = "firnline:unit:"
+_AT_ONCE = 64
+"""Questions that are under way together: one answer after the other is waited for, each as long as it may take."""
+
+T = TypeVar("T")
 
 
 def connect(url: str, timeout_s: float = TIMEOUT_S) -> redis.Redis:
@@ -72,24 +76,40 @@ class RedisCache:
         self.url, self.timeout_s = state["url"], state["timeout_s"]
         self.__post_init__()
 
-    def get(self, key: str) -> bytes | None:
+    def get(self, shelf: str, names: Sequence[str]) -> list[bytes | None]:
         """Asks for one byte more than an entry may have: what is longer was not written by firnline."""
-        if not self._reads.allows():
-            return None
-        try:
-            found: Any = self._client.getrange(_PREFIX + key, 0, LARGEST_ENTRY)
-        except (redis.RedisError, OSError, ValueError):
-            self._reads.failed()
-            return None
-        self._reads.worked()
-        return found if isinstance(found, bytes) and 0 < len(found) <= LARGEST_ENTRY else None
+        found: list[bytes | None] = []
+        for some in _in_parts(names):
+            said = self._said(self._reads, [("GETRANGE", _PREFIX + each, 0, LARGEST_ENTRY) for each in some])
+            found += map(_entry, said or [None] * len(some))
+        return found
 
-    def put(self, key: str, data: bytes, ttl_s: int) -> None:
-        if len(data) > LARGEST_ENTRY or not self._writes.allows():
-            return
+    def put(self, shelf: str, entries: Sequence[tuple[str, bytes]], ttl_s: int) -> None:
+        for some in _in_parts([each for each in entries if len(each[1]) <= LARGEST_ENTRY]):
+            self._said(self._writes, [("SET", _PREFIX + name, data, "EX", max(1, ttl_s)) for name, data in some])
+
+    def _said(self, breaker: Breaker, questions: Sequence[tuple[Any, ...]]) -> list[Any] | None:
+        """Returns the answers; None where nothing was asked or answered. All that fail are one failure."""
+        if not breaker.allows():
+            return None
+        pipe: Any = self._client.pipeline(transaction=False)
+        for each in questions:
+            pipe.execute_command(*each)
         try:
-            self._client.set(_PREFIX + key, data, ex=max(1, ttl_s))
+            said: list[Any] = pipe.execute(raise_on_error=False)
         except (redis.RedisError, OSError, ValueError):
-            self._writes.failed()
-            return
-        self._writes.worked()
+            breaker.failed()
+            return None
+        if all(isinstance(each, redis.RedisError) for each in said):
+            breaker.failed()
+        else:
+            breaker.worked()
+        return said
+
+
+def _in_parts(every: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (every[start : start + _AT_ONCE] for start in range(0, len(every), _AT_ONCE))
+
+
+def _entry(said: Any) -> bytes | None:
+    return said if isinstance(said, bytes) and 0 < len(said) <= LARGEST_ENTRY else None

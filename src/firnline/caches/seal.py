@@ -53,6 +53,7 @@ def _make(path: Path) -> None:
     unfinished.unlink()
 
 
+_SHELF_DIGITS = 32
 _MARK = b"F1"
 _SEAL_BYTES = 32
 _OVERHEAD = len(_MARK) + _SEAL_BYTES
@@ -62,6 +63,11 @@ def entry_name(parts: Iterable[str | bytes | int | None]) -> str:
     """Returns one name for all the parts together; lists of parts that differ anywhere have different names."""
     said = [repr(part).encode("utf-8", "backslashreplace") for part in parts]
     return sha256(b"".join(len(each).to_bytes(8, "big") + each for each in said)).hexdigest()
+
+
+def shelf_of(together: str) -> str:
+    """Returns the shelf for entries that are asked for together, by what they have in common."""
+    return sha256(together.encode("utf-8", "surrogatepass")).hexdigest()[:_SHELF_DIGITS]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,17 +19,21 @@ Remember = Callable[[TableFormat, State, int], Expand]
 
 
 class Cache(Protocol):
-    """Picklable; a copy opens its own connection. Never raises and never blocks for long."""
+    """Picklable; a copy opens its own connection. Never raises and never blocks for long.
 
-    def get(self, key: str) -> bytes | None:
-        """Returns what is there under the key; None where nothing is, or where it cannot be told quickly.
+    Entries of one shelf are asked for together, and may lie together. A shelf has 32 hexadecimal digits, a name 64; a
+    name is one entry's alone, whatever its shelf.
+    """
+
+    def get(self, shelf: str, names: Sequence[str]) -> list[bytes | None]:
+        """Returns what is there under each name; None where nothing is, or where it cannot be told quickly.
 
         Nobody vouches for the bytes: anyone who reaches the cache may have written them.
         """
         ...
 
-    def put(self, key: str, data: bytes, ttl_s: int) -> None:
-        """Remembers the bytes for at most this long, where that is possible now."""
+    def put(self, shelf: str, entries: Sequence[tuple[str, bytes]], ttl_s: int) -> None:
+        """Remembers the bytes under each name for at most this long, where that is possible now."""
         ...
 
 

@@ -178,12 +178,13 @@ class Wrapping:
     def folds(self) -> bool:
         return self.expand.folds
 
-    def depends_on(self, unit: File) -> str | None:
-        return dependences(self.expand, [unit])[0]
-
 
 def dependences(expand: Expand, units: Sequence[File]) -> list[str | None]:
-    """Returns what the answer for each unit depends on beside its name and bytes; None where nobody may remember it."""
+    """Returns what the answer for each unit depends on beside its name and bytes; None where nobody may remember it.
+    What stands before an Expand depends on what that one does.
+    """
+    while isinstance(expand, Wrapping):
+        expand = expand.expand
     return [expand.depends_on(each) for each in units] if isinstance(expand, Dependent) else [""] * len(units)
 
 
@@ -196,7 +197,9 @@ _PORTIONS = 2
 _RECALLED = (1_024, 16 << 20)
 """Units and bytes of them that are recalled at a time: that takes a fraction of opening them, in time and in memory."""
 _WAITED_S = 0.002
-"""A call that took longer waited for another machine or for a disk."""
+"""A call in which the whole process was idle for longer waited for another machine or for a disk. By the clock alone,
+waiting for the interpreter's lock would call for more threads, which wait for it as well.
+"""
 
 
 Opened = tuple[Sequence[int], Expanded]
@@ -326,9 +329,11 @@ class SideBySide:
     def __call__(self, work: Callable[[T], R], each: Iterable[T], /) -> Iterator[R]:
         due = iter(each)
         for one in due:
-            started = time.perf_counter()
-            yield work(one)
-            if time.perf_counter() - started > _WAITED_S:
+            started, worked = time.perf_counter(), time.process_time()
+            done = work(one)
+            waited_s = time.perf_counter() - started - (time.process_time() - worked)
+            yield done
+            if waited_s > _WAITED_S:
                 break
         yield from self.pool.map(work, due)
 

@@ -33,7 +33,7 @@ from firnline.ops.runs.decision import usual_window_ms
 from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
 from firnline.ports.cache import Sealed
 from firnline.ports.catalogs import TableName
-from firnline.ports.expanding import Expand
+from firnline.ports.expanding import Expand, SideBySide
 from firnline.ports.formats import State
 from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import RealNames
@@ -295,7 +295,7 @@ class Index:
                 return None
 
         with ThreadPoolExecutor(_THREADS) as pool:
-            cards = pool.map(card_of, *zip(*due, strict=True))
+            cards = SideBySide(pool)(lambda each: card_of(*each), due)
             for number, ((each, _), card) in enumerate(zip(due, cards, strict=True), 1):
                 self.progress.step("asking other tables", number, len(due))
                 yield each, card
