@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import obstore
@@ -90,7 +89,8 @@ class ObjectDelete:
         pauses = self._patience.pauses()
         while members:
             for batch in self._batches(bulk.lane, members):
-                with self._sending(bulk.lane, len(batch), may_send):
+                with self.throttle.turn(bulk.lane):
+                    self._await_leave(bulk.lane, len(batch), may_send)
                     said = delete_bulk(self._buckets.s3().wire, bulk.bucket, [name for _, name in batch])
                 self._learn(bulk.lane, said)
                 for (number, _), answer in zip(batch, said, strict=True):
@@ -111,16 +111,21 @@ class ObjectDelete:
 
     def _patiently(self, key: Key, etag: str | None, may_send: MaySend) -> Answer:
         """Returns the answer for one key, asked again while it may pass. What fails on a local file does not."""
-        lane, pauses = self.throttle.deletes(_folder_of(key)), self._patience.pauses()
-        while True:
-            with self._sending(lane, 1, may_send):
-                answer = self._one(key, etag)
-            if key.scheme != "file":
-                self._learn(lane, [answer])
-            pause = next(pauses, None) if answer.again else None
-            if pause is None:
-                return answer
+        lane = self.throttle.deletes(_folder_of(key))
+        answer = self._at_leave(lane, key, etag, may_send)
+        pauses = self._patience.pauses() if answer.again else iter(())
+        while answer.again and (pause := next(pauses, None)) is not None:
             self._sleep(pause)
+            answer = self._at_leave(lane, key, etag, may_send)
+        return answer
+
+    def _at_leave(self, lane: Lane, key: Key, etag: str | None, may_send: MaySend) -> Answer:
+        with self.throttle.turn(lane):
+            self._await_leave(lane, 1, may_send)
+            answer = self._one(key, etag)
+        if key.scheme != "file":
+            self._learn(lane, [answer])
+        return answer
 
     def _one(self, key: Key, etag: str | None) -> Answer:
         try:
@@ -152,15 +157,12 @@ class ObjectDelete:
         with self._buckets.asking(key):
             obstore.delete(self._buckets.opened(key), object_name(key))
 
-    @contextmanager
-    def _sending(self, lane: Lane, keys: int, may_send: MaySend) -> Iterator[None]:
-        """Waits for a turn and for the budget, then asks: the lease may have run out while we waited."""
-        with self.throttle.turn(lane):
-            pause = self.throttle.reserve(lane, keys)
-            if pause > 0:
-                self._sleep(pause)
-            may_send()
-            yield
+    def _await_leave(self, lane: Lane, keys: int, may_send: MaySend) -> None:
+        """Waits for the budget, then asks: the lease may have run out while this waited, or before its turn came."""
+        pause = self.throttle.reserve(lane, keys)
+        if pause > 0:
+            self._sleep(pause)
+        may_send()
 
     def _learn(self, lane: Lane, answers: Sequence[Answer]) -> None:
         said = {id(answer): answer for answer in answers}.values()  # nearly always the same one for every key

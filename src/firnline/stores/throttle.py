@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from math import inf
 from threading import BoundedSemaphore, Lock
@@ -59,6 +59,7 @@ _SLOWEST = 1 / 16
 _STEP = 1 / 100
 _ONE_CUT_S = 1.0
 _MOST_KNOWN = 4_096
+_FREE = nullcontext()
 
 Clock = Callable[[], float]
 Page = TypeVar("Page")
@@ -268,17 +269,13 @@ class Throttle:
         with self._lock:
             self._pace(lane).went_well()
 
-    @contextmanager
-    def turn(self, lane: Lane) -> Iterator[None]:
-        """Holds one of the requests that a lane may have under way, after waiting for one."""
+    def turn(self, lane: Lane) -> AbstractContextManager[object]:
+        """Returns what holds one of the requests that a lane may have under way, after waiting for one."""
         if lane.at_once is None:
-            yield
-            return
+            return _FREE
         with self._lock:
             places = max(1, int(lane.at_once.value) // self._parts)
-            turns = self._turns.setdefault(lane.at_once.place, BoundedSemaphore(places))
-        with turns:
-            yield
+            return self._turns.setdefault(lane.at_once.place, BoundedSemaphore(places))
 
     @contextmanager
     def asking(self, lane: Lane) -> Iterator[None]:
