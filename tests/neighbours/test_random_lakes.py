@@ -74,7 +74,8 @@ def told(answer: Plan | FirnlineError) -> Any:
     if answer.conflict is not None:
         return "refused", answer.expire
     found = answer.to_json()
-    return {**found, "engine": found["engine"] == "none", "metadata_versions": found["metadata_versions"]["versions"]}
+    versions = found["metadata_versions"] and found["metadata_versions"]["versions"]
+    return {**found, "engine": found["engine"] == "none", "metadata_versions": versions}
 
 
 def alone(lake: RealLake, name: str, asked: dict[str, Any]) -> Plan | FirnlineError:
