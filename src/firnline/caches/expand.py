@@ -21,7 +21,7 @@ import pyarrow as pa
 from firnline.caches.seal import Seal, entry_name, shelf_of
 from firnline.errors import FirnlineError
 from firnline.model.files import File
-from firnline.model.locations import spellings
+from firnline.model.locations import identity
 from firnline.ports.cache import Cache
 from firnline.ports.expanding import Expanded, Together, Wrapping, dependences, end_to_end
 from firnline.ports.stores import List, ObjectMeta, shared
@@ -137,7 +137,7 @@ def _listed(store: List, folders: Iterable[str]) -> Iterator[ObjectMeta]:
 
 
 def _name(key: str) -> bytes:
-    return blake2b(spellings(key).identity.encode("utf-8", "surrogatepass"), digest_size=_NAME_BYTES).digest()
+    return blake2b(identity(key).encode("utf-8", "surrogatepass"), digest_size=_NAME_BYTES).digest()
 
 
 def _stamp(meta: ObjectMeta) -> bytes:

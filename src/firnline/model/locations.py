@@ -52,7 +52,9 @@ def _one_slash(path: str) -> str:
 
 def identity(text: str) -> str:
     """Returns the canonical identity of an object: equal for every spelling of the same object."""
-    return str(parse_location(text))
+    folder, _, name = text.rpartition("/")
+    home = _home(folder) if name else None
+    return str(parse_location(text)) if home is None else f"{home.identity}/{name}"
 
 
 def stem_of(text: str) -> str:
@@ -106,7 +108,7 @@ def spellings(text: str) -> Spellings:
 def _home(folder: str) -> Spellings | None:
     """Returns what a folder adds to a plain name in it; None where the name would read differently without it."""
     path = parse_location(folder).path
-    return None if path.endswith("/") else Spellings(identity(folder), bare_path(folder))
+    return None if path.endswith("/") else Spellings(str(parse_location(folder)), bare_path(folder))
 
 
 def is_dotted(text: str) -> bool:

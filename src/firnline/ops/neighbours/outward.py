@@ -172,7 +172,7 @@ class _Walk:
         # What is noted of a unit stands for all below it, down to the last kind: so it depends on all that they do.
         beside = dependences(expand, [replace(each, kind=expand.order[-1]) for each in new.values()])
         for (name, file), stamp, told in zip(new.items(), stamps, beside, strict=True):
-            self._units[name] = _Unit(file, _digest(file, stamp, told))
+            self._units[name] = _Unit(file, _digest(name, file, stamp, told))
 
     def _unmet(self, units: Sequence[File]) -> dict[str, File]:
         """Returns what is to be met, by identity: new units, and those of which more is expected than was known. A unit
@@ -230,11 +230,11 @@ def _says_more(file: File, known: File) -> bool:
     return file.expects is not None and (known.expects is None or file.expects > known.expects)
 
 
-def _digest(file: File, stamp: bytes | None, beside: str | None) -> bytes | None:
+def _digest(name: str, file: File, stamp: bytes | None, beside: str | None) -> bytes | None:
     """Returns what a unit is known by: its bytes, its name, what its table expects below it, and what it depends on."""
     if stamp is None or beside is None:
         return None
-    said = f"{identity(file.key)}\0{file.expects}\0{beside}"
+    said = f"{name}\0{file.expects}\0{beside}"
     return blake2b(stamp + said.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
 
 
