@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from itertools import count
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firnline.caches import packs
+from firnline.caches import disk, packs
 from firnline.caches.disk import LARGEST_ENTRY, DiskCache
 from firnline.caches.seal import entry_name, shelf_of
 
@@ -37,7 +38,7 @@ def got(cache: DiskCache, number: int) -> bytes | None:
     return found
 
 
-def packs_of(folder: Path, number: int) -> list[Path]:
+def packs_of(folder: Path, number: int | str) -> list[Path]:
     shelf = shelf_of(str(number))
     return sorted((folder / shelf[:2] / shelf).glob("*.pack"))
 
@@ -151,6 +152,44 @@ def test_it_is_a_dictionary_of_each_shelf(tmp_path_factory: pytest.TempPathFacto
             cache = DiskCache(place)
 
 
+def test_what_was_put_last_counts_when_a_longer_pack_lies_between(folder: Path) -> None:
+    """Small packs become one that is as new as the newest of them: no older entry may come before a newer one so."""
+    cache, shelf = DiskCache(str(folder)), shelf_of("x")
+    cache.put(shelf, [(name(1), b"old")], 60)
+    cache.put(shelf, [(name(1), b"new"), (name(2), bytes(5 << 20))], 60)
+    for number in range(2 * packs_at_once()):
+        cache.put(shelf, [(name(100 + number), b"x")], 60)
+    assert cache.get(shelf, [name(1), name(100)]) == [b"new", b"x"]
+    assert len(packs_of(folder, "x")) < packs_at_once() + 2
+
+
+@pytest.mark.parametrize("puts", [1, 40])
+def test_what_was_put_last_counts_although_the_clock_was_set_back(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, puts: int
+) -> None:
+    cache = DiskCache(str(folder))
+    put(cache, 2, b"before")
+    with monkeypatch.context() as wrong:
+        ahead_s = time.time() + 3 * 3_600
+        wrong.setattr(time, "time", lambda: ahead_s)
+        wrong.setattr(time, "time_ns", lambda: int(ahead_s * 10**9))
+        put(cache, 1, b"by a wrong clock")
+    for _ in range(puts):
+        put(cache, 1, b"since")
+    assert got(cache, 1) == got(DiskCache(str(folder)), 1) == b"since"
+
+
+def test_a_name_of_the_last_time_of_all_takes_no_entry_away(folder: Path) -> None:
+    cache = DiskCache(str(folder))
+    put(cache, 1, b"one")
+    (pack,) = packs_of(folder, 1)
+    pack.rename(pack.with_name(f"{'f' * 48}.pack"))
+    for _ in range(2 * packs_at_once()):
+        put(cache, 1, b"one")
+    assert got(cache, 1) == b"one"
+    assert len(list(folder.rglob("*.pack"))) <= packs_at_once()
+
+
 # ---------------------------------------------------------------- what is not as it was put
 
 
@@ -175,6 +214,13 @@ def test_a_damaged_pack_is_no_error(tmp_path_factory: pytest.TempPathFactory, pl
     pack.write_bytes(data[: len(data) - cut] if cut < 20 else bytes(data))
     found = DiskCache(str(folder)).get(shelf, [name(number) for number in range(20)])
     assert len(found) == 20
+
+
+def test_a_pack_that_is_cut_while_it_is_read_is_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf, pread = shelf_of("x"), os.pread
+    DiskCache(str(folder)).put(shelf, [(name(number), b"data") for number in range(20)], 60)
+    monkeypatch.setattr(os, "pread", lambda handle, length, start: pread(handle, min(length, 77), start))
+    assert DiskCache(str(folder)).get(shelf, [name(number) for number in range(20)]) == [None] * 20
 
 
 def _hostile() -> Iterator[bytes]:
@@ -213,6 +259,21 @@ def test_a_hole_in_a_file_takes_no_memory(folder: Path) -> None:
     assert got(cache, 1) == b"again"
 
 
+def test_rows_without_entries_take_no_memory_for_good(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of nothing but a hole costs its maker a block, however many rows it says it has."""
+    monkeypatch.setattr(disk, "_MOST_KNOWN_ROWS", 50_000)
+    cache, shelf = DiskCache(str(folder)), shelf_of("x")
+    cache.put(shelf, [(name(1), b"one")], 60)
+    (pack,) = packs_of(folder, "x")
+    for number, rows in enumerate([1_000_000, *[20_000] * 10]):
+        path = pack.with_name(f"{number:048x}.pack")
+        path.write_bytes(struct.pack(">16sQ", pack.read_bytes()[:16], rows))
+        os.truncate(path, 24 + 20 * rows)
+    assert cache.get(shelf, [name(1), name(2)]) == [b"one", None]
+    assert sum(len(each.names) for each in cache._known.values()) <= 50_000
+    assert cache.get(shelf, [name(1), name(2)]) == [b"one", None]
+
+
 def test_what_does_not_fit_into_a_pack_is_not_remembered(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packs, "LONGEST_PACK", 1_000)
     cache, shelf = DiskCache(str(folder)), shelf_of("x")
@@ -246,12 +307,13 @@ def test_the_least_used_go_when_there_are_too_many(folder: Path) -> None:
     assert left.isdisjoint({1, 2, 3, 4})
 
 
-def test_many_short_runs_are_bounded_too(folder: Path) -> None:
+@pytest.mark.parametrize("days", [pytest.param(-2, id="two days ago"), pytest.param(365, id="by a wrong clock")])
+def test_many_short_runs_are_bounded_too(folder: Path, days: int) -> None:
     put(DiskCache(str(folder), limit_bytes=10_000), 0, b"x")
     for number in range(1, 40):
         put(DiskCache(str(folder), limit_bytes=10_000), number, bytes(450))
-    yesterday = time.time() - 2 * 86_400
-    os.utime(folder / "pruned", (yesterday, yesterday))
+    looked = time.time() + days * 86_400
+    os.utime(folder / "pruned", (looked, looked))
     put(DiskCache(str(folder), limit_bytes=10_000), 99, b"x")
     assert sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) <= 10_000
 
@@ -277,6 +339,37 @@ def test_what_a_crash_left_unfinished_is_no_entry_and_goes(folder: Path) -> None
     cache.prune()
     assert not half.exists()
     assert got(cache, 1) == b"one"
+
+
+def test_a_shelf_that_cannot_be_listed_keeps_no_other_from_making_room(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be another user's, in a folder for several; or it went just now, when another process made room."""
+    cache = DiskCache(str(folder), limit_bytes=10_000)
+    put(cache, 0, b"another user's")
+    theirs, scandir = str(packs_of(folder, 0)[0].parent), os.scandir
+
+    def refused(path: str) -> Any:
+        if path == theirs:
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    for number in range(1, 40):
+        put(cache, number, bytes(1_000))
+    monkeypatch.undo()
+    assert sum(path.stat().st_size for path in folder.rglob("*.pack")) <= 11_000
+
+
+def test_a_link_to_nowhere_that_is_named_as_a_pack_keeps_no_other_from_becoming_one(folder: Path) -> None:
+    cache = DiskCache(str(folder), limit_bytes=10_000)
+    put(cache, 0, b"x")
+    link = packs_of(folder, 0)[0].with_name(f"{'0' * 47}1.pack")
+    link.symlink_to("/nowhere/at/all")
+    for _ in range(200):
+        put(cache, 0, bytes(100))
+    assert len(packs_of(folder, 0)) <= packs_at_once()
+    assert not link.is_symlink()
 
 
 def test_what_has_another_name_than_a_pack_is_not_removed(folder: Path) -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -30,8 +31,9 @@ _INNER, _SHELF = re.compile("[0-9a-f]{2}"), re.compile("[0-9a-f]{32}")
 _PACK, _UNFINISHED = re.compile(r"[0-9a-f]{48}\.pack"), re.compile(r"\.[0-9a-f]{32}")
 _MOST_SMALL, _SMALL_BYTES = 16, 4 << 20
 """So many packs of a shelf, none of them longer, become one."""
-_MOST_KNOWN = 1_024
+_MOST_KNOWN, _MOST_KNOWN_ROWS = 1_024, 8 << 20
 _TIME_DIGITS = 16
+_LAST_TIME = 16**_TIME_DIGITS - 1
 
 
 @dataclass
@@ -71,8 +73,10 @@ class DiskCache:
         if not fit:
             return
         with suppress(OSError):
-            self._written += _write(self._shelf(shelf), f"{time.time_ns():016x}", packed(fit.values()))
-            self._merge(shelf)
+            packs = self._packs(shelf)
+            self._written += _write(self._shelf(shelf), _time_after(packs), packed(fit.values()))
+            if len(packs) + 1 >= _MOST_SMALL:
+                self._merge(shelf)
             if self._written > self.limit_bytes * _PRUNE_SHARE or self._is_prune_due():
                 self.prune()
 
@@ -128,23 +132,24 @@ class DiskCache:
         return due[rows < 0]
 
     def _rows(self, path: str, handle: int, length: int) -> PackRows | None:
-        """Returns what a pack has, and notes it: under its name it never changes."""
+        """Returns what a pack has, and notes it: under its name it never changes. Of all packs together no more rows
+        are noted than memory has room for, whatever files say of themselves.
+        """
         contents = rows_in(handle, length)
-        if contents is not None:
+        if contents is not None and len(contents.names) <= _MOST_KNOWN_ROWS:
             with self._noting:
-                if len(self._known) >= _MOST_KNOWN:
-                    del self._known[next(iter(self._known))]
                 self._known[path] = contents
+                rows = sum(len(each.names) for each in self._known.values())
+                while len(self._known) > _MOST_KNOWN or rows > _MOST_KNOWN_ROWS:
+                    rows -= len(self._known.pop(next(iter(self._known))).names)
         return contents
 
     def _merge(self, shelf: str) -> None:
-        """Makes one pack of many small ones, as new as the newest of them: what is put meanwhile is newer. If two do so
-        at once, there is one too many; a reader of a pack that just went misses its entries.
+        """Makes one pack of many small ones, as new as the newest of them: what is put meanwhile is newer. Those that
+        are older than a longer pack stay: what it has of their entries is newer too. If two do so at once, there is one
+        too many; a reader of a pack that just went misses its entries.
         """
-        packs = self._packs(shelf)
-        if len(packs) < _MOST_SMALL:
-            return
-        small = [path for path in packs if os.stat(path).st_size < _SMALL_BYTES]
+        small = list(takewhile(_is_small, self._packs(shelf)))
         if len(small) < _MOST_SMALL:
             return
         kept: dict[int, PackEntry] = {}
@@ -156,11 +161,29 @@ class DiskCache:
             _remove(path)
 
     def _is_prune_due(self) -> bool:
-        """Tells whether nobody looked for a day: many short runs together fill a disk too."""
+        """Tells whether nobody looked for a day: many short runs together fill a disk too. A look that is to come was
+        noted by a clock that went wrong.
+        """
         try:
-            return time.time() - os.stat(os.path.join(self.folder, _PRUNED)).st_mtime > _DAY_S
+            return abs(time.time() - os.stat(os.path.join(self.folder, _PRUNED)).st_mtime) > _DAY_S
         except FileNotFoundError:
             return True
+
+
+def _time_after(packs: Sequence[str]) -> str:
+    """Returns the time for the name of a pack that is newer than all of these, of which the newest comes first: a clock
+    may have been set back.
+    """
+    newest = int(os.path.basename(packs[0])[:_TIME_DIGITS], 16) if packs else 0
+    return f"{min(max(time.time_ns(), newest + 1), _LAST_TIME):016x}"
+
+
+def _is_small(path: str) -> bool:
+    """Tells it of a pack that just went, too, and of what only has the name of one."""
+    try:
+        return os.lstat(path).st_size < _SMALL_BYTES
+    except OSError:
+        return True
 
 
 def _write(folder: str, written: str, pack: bytes) -> int:
@@ -210,15 +233,21 @@ def _remove(path: str) -> None:
 def _files(folder: str) -> Iterator[tuple[float, int, str]]:
     """Yields when each pack was used last, its size and its path; also of packs that a crash left unfinished.
 
-    What has any other name was not written here, and is nobody's to remove.
+    What has any other name was not written here, and is nobody's to remove. A shelf that went meanwhile, or that is
+    another user's, hides no other.
     """
     for inner in _folders(folder, _INNER):
         for shelf in _folders(inner.path, _SHELF):
-            for pack in os.scandir(shelf.path):
-                if _PACK.fullmatch(pack.name) or _UNFINISHED.fullmatch(pack.name):
-                    with suppress(OSError):
-                        found = pack.stat(follow_symlinks=False)
-                        yield found.st_mtime, found.st_size, pack.path
+            with suppress(OSError):
+                yield from _on_shelf(shelf.path)
+
+
+def _on_shelf(folder: str) -> Iterator[tuple[float, int, str]]:
+    for pack in os.scandir(folder):
+        if _PACK.fullmatch(pack.name) or _UNFINISHED.fullmatch(pack.name):
+            with suppress(OSError):
+                found = pack.stat(follow_symlinks=False)
+                yield found.st_mtime, found.st_size, pack.path
 
 
 def _folders(folder: str, named: re.Pattern[str]) -> Iterator[os.DirEntry[str]]:

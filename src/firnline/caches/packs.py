@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 LARGEST_ENTRY = 64 << 20
-LONGEST_PACK = 1 << 30
+LONGEST_PACK = 256 << 20
 _HEAD = struct.Struct(">16sQ")
 _MARK = b"firnline pack 01"
 _ROW = np.dtype([("name", ">u8"), ("over_s", ">u8"), ("size", ">u4")])
@@ -96,9 +96,12 @@ def rows_in(handle: int, length: int) -> PackRows | None:
     start = _HEAD.size + count * _ROW.itemsize
     if mark != _MARK or start > length:
         return None
-    rows = np.frombuffer(os.pread(handle, start - _HEAD.size, _HEAD.size), dtype=_ROW)
+    said = os.pread(handle, start - _HEAD.size, _HEAD.size)
+    if len(said) != start - _HEAD.size:  # it was cut since its length was asked for
+        return None
+    rows = np.frombuffer(said, dtype=_ROW)
     ends = start + np.cumsum(rows["size"], dtype=np.uint64)
-    if len(rows) != count or (count and (ends[-1] != length or rows["size"].max() > LARGEST_ENTRY)):
+    if count and (ends[-1] != length or rows["size"].max() > LARGEST_ENTRY):
         return None
     return PackRows(rows["name"].astype(np.uint64), rows["over_s"].astype(np.uint64), np.append(np.uint64(start), ends))
 
