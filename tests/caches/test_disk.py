@@ -163,6 +163,18 @@ def test_what_was_put_last_counts_when_a_longer_pack_lies_between(folder: Path) 
     assert len(packs_of(folder, "x")) < packs_at_once() + 2
 
 
+def test_a_long_entry_that_is_put_again_and_again_takes_the_room_of_one(folder: Path) -> None:
+    """Such as what is known of all tables of a large lake: it is put anew whenever one of them moved on."""
+    cache = DiskCache(str(folder))
+    for number in range(5):
+        put(cache, 1, b"%d" % number + bytes(5 << 20))
+    assert got(cache, 1) == b"4" + bytes(5 << 20)
+    assert len(packs_of(folder, 1)) == 1
+    cache.put(shelf_of("1"), [(name(2), b"two"), (name(1), b"short")], 60)
+    put(cache, 1, bytes(5 << 20))
+    assert cache.get(shelf_of("1"), [name(1), name(2)]) == [bytes(5 << 20), b"two"]
+
+
 @pytest.mark.parametrize("puts", [1, 40])
 def test_what_was_put_last_counts_although_the_clock_was_set_back(
     folder: Path, monkeypatch: pytest.MonkeyPatch, puts: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
@@ -73,8 +73,10 @@ class DiskCache:
         if not fit:
             return
         with suppress(OSError):
-            packs = self._packs(shelf)
-            self._written += _write(self._shelf(shelf), _time_after(packs), packed(fit.values()))
+            packs, pack = self._packs(shelf), packed(fit.values())
+            self._written += _write(self._shelf(shelf), _time_after(packs), pack)
+            if len(fit) == 1 and len(pack) >= _SMALL_BYTES:
+                _forget(packs, next(iter(fit)))
             if len(packs) + 1 >= _MOST_SMALL:
                 self._merge(shelf)
             if self._written > self.limit_bytes * _PRUNE_SHARE or self._is_prune_due():
@@ -203,6 +205,15 @@ def _write(folder: str, written: str, pack: bytes) -> int:
         os.unlink(unfinished)
         raise
     return len(pack)
+
+
+def _forget(packs: Iterable[str], name: int) -> None:
+    """Removes those that have one entry alone, which was put anew: a long one becomes part of no other pack."""
+    for path in packs:
+        with suppress(OSError), opened(path) as (handle, is_now):
+            contents = rows_in(handle, is_now.st_size)
+            if contents is not None and contents.names.tolist() == [name]:
+                os.unlink(path)
 
 
 def _created(path: str) -> int:
