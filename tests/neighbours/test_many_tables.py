@@ -162,6 +162,8 @@ def test_what_nobody_foresaw_in_the_units_of_one_table_stops_no_other(
     found = planned(five)
     assert "a mistake of ours" in str(found["lake.db.d"].problem)
     assert [name for name, each in found.items() if each.value is None] == ["lake.db.d"]
+    refused = {name for name, each in found.items() if each.value is not None and each.value.conflict}
+    assert refused == (set() if policy else {f"lake.db.{name}" for name in "bce"}), "d may need any file of theirs"
 
 
 def test_a_catalog_that_cannot_be_read_is_told_and_hides_no_other(five: RealLake) -> None:

@@ -20,6 +20,8 @@ _SLASHES = re.compile(r"/{2,}")
 DOTTED = r"(?:^|[:/])\.\.?(?:/|$)"
 """Matches a path with a segment `.` or `..`; in a syntax that Arrow's expressions understand too."""
 _DOTTED = re.compile(DOTTED.replace("$", r"\Z"))
+_LONGEST_KNOWN = 4_096
+"""A folder with a longer name is parsed again for each object in it: thousands of them would fill the memory."""
 
 
 class Location(NamedTuple):
@@ -53,7 +55,7 @@ def _one_slash(path: str) -> str:
 def identity(text: str) -> str:
     """Returns the canonical identity of an object: equal for every spelling of the same object."""
     folder, _, name = text.rpartition("/")
-    home = _home(folder) if name else None
+    home = _home(folder) if name and len(folder) <= _LONGEST_KNOWN else None
     return str(parse_location(text)) if home is None else f"{home.identity}/{name}"
 
 
@@ -98,7 +100,8 @@ class Spellings(NamedTuple):
 def spellings(text: str) -> Spellings:
     """Returns `identity` and `bare_path` of an object: equal to them, and quick for many objects of a few folders."""
     folder, _, name = text.rpartition("/")
-    home = _home(folder) if name and name.isascii() and "%" not in name else None
+    is_plain = name and name.isascii() and "%" not in name and len(folder) <= _LONGEST_KNOWN
+    home = _home(folder) if is_plain else None
     if home is None:
         return Spellings(identity(text), bare_path(text))
     return Spellings(f"{home.identity}/{name}", f"{home.path}/{name}")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from firnline.model.locations import bare_path, identity, is_dotted, join, parse_location, spellings, within
+from firnline.model.locations import _home, bare_path, identity, is_dotted, join, parse_location, spellings, within
 
 
 @pytest.mark.parametrize(
@@ -100,3 +100,21 @@ def test_what_is_quick_says_what_parsing_says(text: str) -> None:
     """Two ways to say the same, of which one is quick: a difference would let a needed file go."""
     assert identity(text) == str(parse_location(text))
     assert spellings(text) == (identity(text), bare_path(text))
+
+
+_PIECES = ["/", "//", ":", "s3", "S3A:", "file:", "localhost", "a", "..", "%2F", "\n", "\0", "é", "\ud800", "İ"]
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=10))
+def test_what_is_quick_says_what_parsing_says_of_every_sort_of_name(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    assert identity(text) == str(parse_location(text))
+    assert spellings(text) == (identity(text), bare_path(text))
+
+
+def test_folders_with_endless_names_take_no_memory_for_good() -> None:
+    known = _home.cache_info().currsize
+    for number in range(3):
+        text = f"s3a://b/{number}/{'a//' * 4_000}x.parquet"
+        assert spellings(text) == (identity(text), bare_path(text)) == (str(parse_location(text)), bare_path(text))
+    assert _home.cache_info().currsize == known
