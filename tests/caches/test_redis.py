@@ -92,6 +92,39 @@ def _accept(silent: socket.socket, accepted: list[socket.socket]) -> None:
             return
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"*1\r\n" * 20_000, id="lists in lists"),
+        pytest.param(b":5\r\n" * 64, id="numbers"),
+        pytest.param(b"$99999999999999999999\r\n", id="too long"),
+        pytest.param(b"%1\r\n*0\r\n:1\r\n" * 64, id="lists as keys"),
+        pytest.param(b"#x\r\n" * 64, id="no truth"),
+    ],
+)
+def test_what_is_no_redis(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as strange:
+        Thread(target=_tell, args=(strange, answer), daemon=True).start()
+        cache = RedisCache(f"redis://127.0.0.1:{strange.getsockname()[1]}/0")
+        for _ in range(5):
+            cache.put("", [("a", b"x")], 60)
+            assert cache.get("", ["a", "b"]) == [None, None]
+
+
+def _tell(server: socket.socket, answer: bytes) -> None:
+    """Says the same to all, one after the other."""
+    while True:
+        try:
+            asking, _ = server.accept()
+            with asking:
+                while asking.recv(1 << 16):
+                    asking.sendall(answer)
+        except ConnectionError:
+            continue
+        except OSError:
+            return
+
+
 def test_slow(tmp_path: Path, world: tuple[SmallTable, set[int]]) -> None:
     with redis_server(tmp_path) as server:
         every = opened_by(*world, RedisCache(server.settings["url"], timeout_s=2))
