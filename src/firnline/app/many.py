@@ -73,22 +73,9 @@ def chosen_tables(places: Places, named: Sequence[Table] | None) -> tuple[list[T
     one of several names means none: a list that was written down long ago is not stopped by a table that was dropped.
     Raises what is wrong with a name that stands alone.
     """
-    if named is None:
-        listed, silent = places.catalogs.readable()
-        return list(listed), _unread(silent)
-    found: dict[TableName, None] = {}
-    told: list[TableAnswer[Any]] = []
-    for each in named:
-        try:
-            chosen, silent = places.catalogs.chosen([each])
-        except FirnlineError as problem:
-            if len(named) == 1:
-                raise
-            told.append(TableAnswer(str(each), problem=problem))
-            continue
-        found |= dict.fromkeys(chosen)
-        told += _unread(silent)
-    return list(found), list({each.table: each for each in told}.values())
+    chosen = places.catalogs.chosen(named).unless_alone()
+    missing: list[TableAnswer[Any]] = [TableAnswer(name, problem=problem) for name, problem in chosen.missing.items()]
+    return chosen.tables, [*missing, *_unread(chosen.unread)]
 
 
 def _unread(catalogs: Mapping[str, FirnlineError]) -> list[TableAnswer[Any]]:
