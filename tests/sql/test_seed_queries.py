@@ -120,7 +120,7 @@ def test_tables_are_shown_and_described(july: Facts, ask: Any) -> None:
     assert ask("SHOW TABLES IN ns LIKE 'ev*'") == [
         {"namespace": "lake.ns", "tableName": "events", "isTemporary": False}
     ]
-    with pytest.raises(NoSuchTable, match="no catalog is called lake.nowhere"):
+    with pytest.raises(NoSuchTable, match=r"no catalog is called lake\.nowhere"):
         list(open_lake().sql("SHOW TABLES IN lake.nowhere"))
     columns = ask(f"DESCRIBE TABLE {TABLE}")
     assert [(each["col_name"], each["data_type"]) for each in columns] == [("day", "date"), ("x", "bigint")]
