@@ -33,6 +33,8 @@ def on_each(
     with Interrupted. A mistake of our own in one table is logged in full, and takes no other with it.
     """
     interrupted()  # asked here first: a process can begin to listen for Ctrl-C in its main thread only
+    if len(items) > 1:
+        progress.step("tables", 0, len(items))
     with ThreadPoolExecutor(max(1, at_once)) as pool:
         for done, answer in enumerate(pool.map(lambda item: answer_of(item, act, interrupted), items), 1):
             progress.step("tables", done, len(items))

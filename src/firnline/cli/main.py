@@ -17,7 +17,7 @@ from firnline.app.observing.watching import end_watch
 from firnline.cli.terminal import completing, helping
 from firnline.cli.terminal.gathering import Listed, gathered
 from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, is_verbose, settle_manner
-from firnline.cli.terminal.opening import left_undone
+from firnline.cli.terminal.opening import left_undone, what_was_stopped
 from firnline.cli.terminal.output import output_for
 from firnline.cli.terminal.process import leave_whole, leaving, listen_again, settle_in
 from firnline.cli.terminal.progress import clean_line
@@ -190,11 +190,12 @@ def _aborted(aborted: typer.Abort, as_json: bool) -> int:
 def _interrupted(as_json: bool) -> int:
     """Returns the exit code of a command that was stopped. Typer makes a plain number of Ctrl-C."""
     hint = _GOES_ON if left_undone() else ""
+    said = ": ".join(filter(None, ["interrupted", what_was_stopped()]))
     if as_json or logs_json():
-        output_for(as_json).fail(Interrupted("interrupted", hint=hint))
+        output_for(as_json).fail(Interrupted(said, hint=hint))
     else:
         clean_line()
-        print("\ninterrupted" + (f"; {hint}" if hint else ""), file=sys.stderr)
+        print(f"\n{said}" + (f"; {hint}" if hint else ""), file=sys.stderr)
     return Interrupted.exit_code
 
 

@@ -10,7 +10,7 @@ import typer
 
 from firnline.app.many import AT_ONCE
 from firnline.cli.terminal import completing, options
-from firnline.cli.terminal.opening import lake_of
+from firnline.cli.terminal.opening import lake_of, looking_lake, stopped_after
 from firnline.cli.terminal.output import exit_code_of, output_for
 from firnline.cli.terminal.run_pages import (
     EVERY_RUN,
@@ -23,7 +23,7 @@ from firnline.cli.terminal.run_pages import (
     show_ended,
     show_runs,
 )
-from firnline.errors import UsageError
+from firnline.errors import Interrupted, UsageError
 from firnline.journal.layout import names_run
 from firnline.ops.runs.pages.blocks import run_page
 from firnline.plans.answers import TableAnswer
@@ -225,8 +225,9 @@ def _show_each(
     said, and does not hide the others.
     """
     listed = list(answers)
+    stopped_after(listed)
     for each in listed:
-        if each.problem is not None:
+        if each.problem is not None and not isinstance(each.problem, Interrupted):  # a stop is told once, at the end
             output_for(as_json).fail(type(each.problem)(f"{each.table}: {each.problem.message}", each.problem.hint))
     carried = [status for each in listed for status in each.value or ()]
     is_whole = all(each.problem is None for each in listed)
@@ -257,7 +258,7 @@ def runs(
     """List the runs of every table, or of those named; `runs show RUN` shows one. If `records` is configured, the
     runs that are listed there as unfinished are shown; with --all every run of every table.
     """
-    lake = lake_of(config, "auto", as_json)
+    lake = looking_lake(config, "auto", as_json)
     if named and named[0] == "show":
         found = lake.run(_the_run(named[1:]))
         output_for(as_json).show(run_page(found), found.to_json())

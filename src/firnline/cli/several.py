@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from firnline.cli.terminal.manners import is_verbose
+from firnline.cli.terminal.opening import stopped_after
 from firnline.cli.terminal.output import exit_code_of, output_for
+from firnline.errors import Interrupted
 from firnline.journal.events import RunState
 from firnline.model.files import Tally
 from firnline.model.times import tell_due
@@ -29,6 +31,7 @@ _ENDS = {RunState.PLANNED: "the time to undo ends, and commits begin,", RunState
 
 def show_carried(answers: Sequence[AnyCarried], as_json: bool) -> int:
     """Shows the runs of several tables. Returns the exit code of the first that failed, was refused or stopped."""
+    stopped_after(answers)
     listed = sorted(answers, key=_urgency)
     facts = {"tables": [_facts(each) for each in listed], "sums": _sums(listed)}
     output_for(as_json).show(Page(tuple(_carried_blocks(listed))), facts)
@@ -76,10 +79,12 @@ def _sums(answers: Sequence[AnyCarried]) -> dict[str, Any]:
 
 def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
     sums = _sums(answers)
-    idle = [each for each in answers if _is_idle(each)]
-    shared = len(idle) > MOST_IDLE and not is_verbose()
-    rows = [_carried_row(each) for each in answers if not (shared and _is_idle(each))]
-    if shared:
+    idle, unreached = _shared(answers, _is_idle), _shared(answers, _is_unreached)
+    apart = set(map(id, (*idle, *unreached)))
+    rows = [_carried_row(each) for each in answers if id(each) not in apart]
+    if unreached:
+        rows.append((more_tables(unreached), "", "", "", "the stop came before them"))
+    if idle:
         rows.append((more_tables(idle), "0", "0", size(0), "nothing to do"))
     victims = sums["victims"]
     last = (counted(sums["tables"], "table"), number(sums["expired"]), number(victims["files"]), size(victims["bytes"]))
@@ -89,7 +94,7 @@ def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
     deleted = sums["deleted"]
     yield Line(f"deleted now: {counted(deleted['files'], 'file')}, {size(deleted['bytes'])}")
     yield from _due(answers)
-    if shared:
+    if idle:
         yield Hint("`-v` gives those with nothing to do a line each, too")
     if any(map(_goes_on, answers)):
         yield Hint("`firnline runs` shows each run; `firnline undo RUN` brings one back as long as it can be undone")
@@ -100,6 +105,17 @@ def _goes_on(each: AnyCarried) -> bool:
     """Tells whether there is a run of the table, which was not called off."""
     status = None if each.value is None else each.value.status
     return status is not None and status.state is not RunState.CANCELLED
+
+
+def _shared(answers: Sequence[AnyCarried], is_alike: Callable[[AnyCarried], bool]) -> list[AnyCarried]:
+    """Returns the tables that share a line, since there are many of which the same is to be told."""
+    alike = [each for each in answers if is_alike(each)]
+    return alike if len(alike) > MOST_IDLE and not is_verbose() else []
+
+
+def _is_unreached(each: AnyCarried) -> bool:
+    """Tells whether a stop came before anything was done to the table."""
+    return isinstance(each.problem, Interrupted) and (each.value is None or each.value.status is None)
 
 
 def _is_idle(each: AnyCarried) -> bool:
