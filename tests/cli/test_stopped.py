@@ -25,7 +25,7 @@ KEEP = ("--retain-last", "1", "--older-than", "1d")
 def many(lake: Lake) -> Iterator[Lake]:
     for number in range(TABLES - 1):
         lake.another(f"t{number:02}")
-    listening = signal.getsignal(signal.SIGINT)
+    listening = signal.signal(signal.SIGINT, signal.default_int_handler)  # as a process of its own has it
     yield lake
     signal.signal(signal.SIGINT, listening)
 
