@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from firnline.errors import FirnlineError, NoSuchTable, UsageError
-from firnline.model.names import is_location, is_pattern, parts_of, written
+from firnline.model.names import is_location, is_pattern, parts_of, refuse_no_text, written
 from firnline.policy.parse import Section
 from firnline.ports.catalogs import Catalog, TableName
 from firnline.side_by_side import all_answers, answers
@@ -130,6 +130,7 @@ class Catalogs:
 
         Raises NoSuchTable; UsageError where the text may mean several.
         """
+        refuse_no_text(str(table), "a table's name")
         if isinstance(table, TableName):
             return table
         if is_location(table):
@@ -226,6 +227,10 @@ def _plain_texts(table: TableName) -> tuple[str, str]:
 
 
 def absolute(location: str) -> str:
-    """Returns a location that means the same from every folder, without a slash at its end."""
+    """Returns a location that means the same from every folder, without a slash at its end. Raises UsageError where
+    there are bytes in it that are no text: a relative one has those of the folder that it starts from.
+    """
     named = "://" in location or location.startswith("file:")
-    return (location if named else os.path.abspath(location)).rstrip("/")
+    found = (location if named else os.path.abspath(location)).rstrip("/")
+    refuse_no_text(found, "a location")
+    return found

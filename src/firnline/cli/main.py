@@ -23,6 +23,7 @@ from firnline.cli.terminal.process import leave_whole, leaving, listen_again, se
 from firnline.cli.terminal.progress import clean_line
 from firnline.cli.terminal.saying import written
 from firnline.errors import FirnlineError, Interrupted, StoreError, UsageError
+from firnline.model.names import refuse_no_text
 from firnline.ports.progress import SPARK_IS_HEARD
 from firnline.settings import LOG, log_form, logs_json
 
@@ -161,11 +162,7 @@ def _run(arguments: list[str]) -> int:
 def _readable(arguments: list[str]) -> None:
     """Raises UsageError for an argument with bytes that are no letters: no table, ref or record has such a name."""
     for each in arguments:
-        try:
-            each.encode()
-        except UnicodeEncodeError:
-            hint = "type it again; letters beyond ASCII need a locale that knows them, such as LC_ALL=C.UTF-8"
-            raise UsageError(f"an argument holds bytes that are no text: {each!r:.200}", hint=hint) from None
+        refuse_no_text(each, "an argument")
 
 
 def _fitting(problem: FirnlineError) -> FirnlineError:
