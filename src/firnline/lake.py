@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -88,9 +88,10 @@ class Lake(LookingVerbs, MarkingVerbs):
         text that makes no sense, or names a table that is not there, is refused before Spark is even loaded.
         """
         if "_statements" not in self.__dict__:
+            from firnline.sql.text.namespaces import tables_shown
             from firnline.sql.text.statements import loading, understood
 
-            understood(text, loading(self.places))
+            understood(text, loading(self.places), partial(tables_shown, self.places.catalogs))
         return self._statements.run(text)
 
     @cached_property

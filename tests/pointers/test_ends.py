@@ -125,7 +125,7 @@ def test_a_log_is_trimmed_by_what_makes_it_grow(lake: RealLake) -> None:
     place = grown(lake)
     clock = Clock()
     firnline = dated(lake.firnline(), clock)
-    ((name,), _) = firnline.places.catalogs.chosen(["lake.db.t"])
+    (name,) = firnline.places.catalogs.chosen(["lake.db.t"]).tables
     firnline.pointers.publish(name)
     assert len(files(place)) == 3, "the guard and two entries"
     clock.ahead_ms = 8 * DAY_MS

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from firnline.app.catalogs import Catalogs
 from firnline.cli.main import run
-from firnline.errors import UsageError
+from firnline.errors import NoSuchTable, UsageError
 from firnline.plans.pages import Grid, Line, Page
 from firnline.sql import METADATA, ROWS, TOLD_OF_LAKE
 from firnline.sql.asking import _RELATIONS
 from firnline.sql.lake_wide import OF_LAKE
+from firnline.sql.text.namespaces import tables_shown
 from firnline.sql.text.statements import parsed, understood
 
 FIRNLINE = Path(sys.executable).parent / "firnline"
@@ -33,6 +38,7 @@ def test_names_are_known_without_spark_and_are_those_that_spark_reads() -> None:
         ("SELECT * FROM elsewhere.ns.t.files", 10, "no such table: elsewhere.ns.t.files"),
         ("SELECT 1; SELECT * FROM ns.nothing", 10, "no such table: ns.nothing"),
         ("DESCRIBE ns.nothing", 10, "no such table: ns.nothing"),
+        ("SELECT 1; SHOW TABLES IN nope", 10, "no catalog is called nope, and no namespace with a table"),
         ("SELECT 1; SELEC 2", 2, "cannot be understood"),
         ("DROP TABLE ns.t", 2, "DROP is not run here"),
     ],
@@ -148,3 +154,56 @@ def test_a_jvm_that_does_not_start_says_why(tmp_path: Path) -> None:
     assert ended.returncode == 2
     assert f"{tmp_path}/bin/java" in ended.stderr
     assert "error: Spark cannot be started" in ended.stderr
+
+
+GONE = {"type": "sql", "uri": "sqlite:////nowhere/away.db"}
+
+
+@pytest.fixture
+def catalogs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Catalogs:
+    """Two catalogs with a namespace each, and one that is away."""
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.schema import Schema
+
+    said: dict[str, object] = {"away": GONE}
+    for name, namespace in (("lake", "sales"), ("other", "orders")):
+        uri = f"sqlite:///{tmp_path}/{name}.db"
+        made = SqlCatalog(name, uri=uri, warehouse=f"file://{tmp_path}")
+        made.create_namespace(namespace)
+        made.create_table((namespace, "t"), Schema())
+        made.close()
+        said[name] = {"type": "sql", "uri": uri}
+    monkeypatch.setenv("PYICEBERG_HOME", str(tmp_path))
+    (tmp_path / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": said}))
+    return Catalogs()
+
+
+@pytest.mark.parametrize(
+    ("namespace", "begins", "named"),
+    [
+        ("lake.sale", "did you mean ", {"lake.sales"}),
+        ("lake.SALES", "did you mean ", {"lake.sales"}),
+        ("other.sales", "did you mean ", {"lake.sales"}),
+        ("other.nothing_like_it", "there are: ", {"lake", "other", "away", "lake.sales", "other.orders"}),
+    ],
+)
+def test_a_namespace_that_is_not_there_is_told_with_what_is(
+    catalogs: Catalogs, namespace: str, begins: str, named: set[str]
+) -> None:
+    with pytest.raises(NoSuchTable) as told:
+        understood(f"SHOW TABLES IN {namespace} LIKE '*'", lambda name: None, partial(tables_shown, catalogs))
+    assert (told.value.exit_code, told.value.message.split(",")[0]) == (10, f"no catalog is called {namespace}")
+    assert told.value.hint.startswith(begins)
+    assert named <= set(re.findall(r"[\w.]+", told.value.hint))
+
+
+@pytest.mark.parametrize(("namespace", "found"), [("sales", 1), ("lake", 1), ("lake.sales", 1), (None, 2)])
+def test_a_namespace_that_is_there_is_shown(catalogs: Catalogs, namespace: str | None, found: int) -> None:
+    shown, unread = tables_shown(catalogs, namespace)
+    assert (len(shown), list(unread)) == (found, ["away"])
+
+
+@pytest.mark.parametrize("namespace", ["away", "away.sales", "sale"])
+def test_what_a_catalog_that_is_away_may_have_is_not_denied(catalogs: Catalogs, namespace: str) -> None:
+    shown, unread = tables_shown(catalogs, namespace)
+    assert (shown, list(unread)) == ([], ["away"])

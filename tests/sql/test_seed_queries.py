@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from firnline.app.places import now_ms
 from firnline.cli.main import run
-from firnline.errors import UnreadableMetadata, UsageError
+from firnline.errors import NoSuchTable, UnreadableMetadata, UsageError
 from firnline.lake import Lake, open_lake
 from firnline.model.times import DAY_MS, HOUR_MS, parse_moment
 from firnline.sql.session import StatementAnswer
@@ -120,7 +120,8 @@ def test_tables_are_shown_and_described(july: Facts, ask: Any) -> None:
     assert ask("SHOW TABLES IN ns LIKE 'ev*'") == [
         {"namespace": "lake.ns", "tableName": "events", "isTemporary": False}
     ]
-    assert ask("SHOW TABLES IN lake.nowhere") == []
+    with pytest.raises(NoSuchTable, match=r"no catalog is called lake\.nowhere"):
+        list(open_lake().sql("SHOW TABLES IN lake.nowhere"))
     columns = ask(f"DESCRIBE TABLE {TABLE}")
     assert [(each["col_name"], each["data_type"]) for each in columns] == [("day", "date"), ("x", "bigint")]
     told = {each["col_name"]: each["data_type"] for each in ask(f"DESCRIBE EXTENDED {TABLE}.refs")}

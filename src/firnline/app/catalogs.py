@@ -4,22 +4,40 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from firnline.errors import FirnlineError, NoSuchTable, UsageError
-from firnline.model.names import is_location, is_pattern, parts_of, written
+from firnline.model.names import is_location, is_pattern, parts_of, refuse_no_text, written
 from firnline.policy.parse import Section
 from firnline.ports.catalogs import Catalog, TableName
+from firnline.side_by_side import all_answers, answers
 
 if TYPE_CHECKING:
     from firnline.catalogs.config import CatalogSettings
 
 Table = str | TableName
 """A table as a caller names it: by a text, or by the value that a listing gave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The tables that some names mean, each once. `missing` is why a name means none, `unread` why a catalog of which a
+    pattern may mean tables cannot be read: among several neither stops the others.
+    """
+
+    tables: list[TableName]
+    missing: Mapping[str, FirnlineError]
+    unread: Mapping[str, FirnlineError]
+
+    def unless_alone(self) -> Selection:
+        """Returns the same. Raises what is wrong with a name that stands alone: then there is nothing else to do."""
+        if not self.tables and not self.unread and len(self.missing) == 1:
+            raise next(iter(self.missing.values()))
+        return self
 
 
 @dataclass
@@ -52,23 +70,26 @@ class Catalogs:
         if catalog is not None and catalog not in self.configured:
             known = ", ".join(self.configured) or "none"
             raise UsageError(f"no catalog {catalog!r}", hint=f"configured are: {known}")
-        names = self.configured if catalog is None else [catalog]
-        return [table for name in names for table in self.open(name).tables()]
+        return self._tables_of(self.configured if catalog is None else [catalog])
 
-    def readable(self, pattern: str = "*") -> tuple[list[TableName], dict[str, FirnlineError]]:
-        """Returns the tables of every configured catalog that can be read, and what is wrong with each other one. One
-        whose tables no pattern can mean is not asked.
+    def readable(self, among: Iterable[str] | None = None) -> tuple[list[TableName], dict[str, FirnlineError]]:
+        """Returns the tables of every configured catalog that can be read, or of those `among` them, and what is wrong
+        with each other one.
         """
+        names = list(self.configured if among is None else among)
         found: list[TableName] = []
         unread: dict[str, FirnlineError] = {}
-        for name in self.configured:
-            if not self._may_mean(pattern, name):
-                continue
-            try:
-                found += self.tables(name)
-            except FirnlineError as problem:
-                unread[name] = problem
+        for name, answer in zip(names, answers(names, lambda name: list(self.open(name).tables())), strict=True):
+            if isinstance(answer, FirnlineError):
+                unread[name] = answer
+            else:
+                found += answer
         return found, unread
+
+    def _tables_of(self, names: Iterable[str]) -> list[TableName]:
+        """Returns the tables of some catalogs. Raises what is wrong with the first that cannot be read."""
+        listed = all_answers(list(names), lambda name: list(self.open(name).tables()))
+        return [table for tables in listed for table in tables]
 
     def refuse_unknown_names(self, config: Section) -> None:
         """Raises PolicyError unless every catalog, namespace and table that a configuration names exists."""
@@ -84,11 +105,13 @@ class Catalogs:
         that keep their tables in the same database.
         """
         yield from self.tables()
-        yield from (table for name in self._neighbours() for table in self.open(name).tables())
+        yield from self._tables_of(self._neighbours())
 
     def pointers(self) -> Iterator[tuple[TableName, str | None]]:
         """Yields every table whose needs count, with its metadata's location where a listing tells."""
-        return (each for name in (*self.configured, *self._neighbours()) for each in self.open(name).pointers())
+        names = [*self.configured, *self._neighbours()]
+        listed = all_answers(names, lambda name: list(self.open(name).pointers()))
+        return (each for tables in listed for each in tables)
 
     def _neighbours(self) -> Mapping[str, CatalogSettings]:
         """Returns the catalogs that nobody configured and that have rows in the database of one that is."""
@@ -107,6 +130,7 @@ class Catalogs:
 
         Raises NoSuchTable; UsageError where the text may mean several.
         """
+        refuse_no_text(str(table), "a table's name")
         if isinstance(table, TableName):
             return table
         if is_location(table):
@@ -116,34 +140,42 @@ class Catalogs:
         except NoSuchTable as missing:
             return self._listed_as(table, missing)
 
-    def chosen(self, tables: Sequence[Table]) -> tuple[list[TableName], dict[str, FirnlineError]]:
-        """Returns the tables that names, locations and patterns mean, each once, and what is wrong with a catalog of
-        which a pattern may mean tables: in `lake.sales.*` the star stands for any text, in a name that a listing gave
-        for itself. Raises NoSuchTable for a text that means none.
+    def chosen(self, named: Sequence[Table] | None) -> Selection:
+        """Returns the tables that names, locations and patterns mean: in `lake.sales.*` the star stands for any text,
+        in a name that a listing gave for itself. Every table of every catalog if None.
         """
+        if named is None:
+            listed, unread = self.readable()
+            return Selection(listed, {}, unread)
+        patterns = [each for each in named if _is_pattern(each)]
+        listed, unread = self.readable(
+            name for name in self.configured if any(self._may_mean(str(each), name) for each in patterns)
+        )
         found: dict[TableName, None] = {}
-        unread: dict[str, FirnlineError] = {}
-        for each in tables:
-            if isinstance(each, str) and is_pattern(each):
-                matching, silent = self._matching(each)
-                unread |= silent
+        missing: dict[str, FirnlineError] = {}
+        for each, answer in zip(named, answers(named, lambda each: self._meant(each, listed, unread)), strict=True):
+            if isinstance(answer, FirnlineError):
+                missing[str(each)] = answer
             else:
-                matching = [self.name_of(each)]
-            found |= dict.fromkeys(matching)
-        return list(found), unread
+                found |= dict.fromkeys(answer)
+        return Selection(list(found), missing, unread)
 
-    def _matching(self, pattern: str) -> tuple[list[TableName], dict[str, FirnlineError]]:
-        listed, unread = self.readable(pattern)
-        alone = len(self.configured) == 1
+    def _meant(self, table: Table, listed: Sequence[TableName], unread: Iterable[str]) -> list[TableName]:
+        """Returns the tables that one name means; of a pattern those that are listed. Raises NoSuchTable for one that
+        means none, unless it may mean tables of a catalog that cannot be read.
+        """
+        if not _is_pattern(table):
+            return [self.name_of(table)]
+        pattern, alone = str(table), len(self.configured) == 1
         found = [
-            table
-            for table in listed
-            if fnmatchcase(str(table), pattern)
-            or (alone and fnmatchcase(written((*table.namespace, table.name)), pattern))
+            each
+            for each in listed
+            if fnmatchcase(str(each), pattern)
+            or (alone and fnmatchcase(written((*each.namespace, each.name)), pattern))
         ]
-        if not found and not unread:
+        if not found and not any(self._may_mean(pattern, name) for name in unread):
             raise NoSuchTable(f"no table is named like {pattern}", hint="`firnline tables` lists what there is")
-        return found, unread
+        return found
 
     def _may_mean(self, pattern: str, catalog: str) -> bool:
         """Tells whether a pattern may mean tables of a catalog: the text before its first sign excludes others."""
@@ -168,7 +200,7 @@ class Catalogs:
     def _listed_as(self, text: str, missing: NoSuchTable) -> TableName:
         """Returns the one listed table whose name is this text where no part stands in quotes."""
         names = [name for name in self.configured if len(self.configured) == 1 or text.startswith(f"{name}.")]
-        listed = [table for name in names for table in self.open(name).tables()]
+        listed = self._tables_of(names)
         found = [table for table in listed if text in _plain_texts(table)]
         if not found and os.path.isdir(text):
             raise NoSuchTable(missing.message, hint=f"a folder here has that name; a path has a slash: ./{text}")
@@ -184,6 +216,10 @@ class Catalogs:
         return found[0]
 
 
+def _is_pattern(table: Table) -> bool:
+    return isinstance(table, str) and is_pattern(table)
+
+
 def _plain_texts(table: TableName) -> tuple[str, str]:
     """Returns a table's name without quotes: with its catalog, and without."""
     inner = ".".join((*table.namespace, table.name))
@@ -191,6 +227,10 @@ def _plain_texts(table: TableName) -> tuple[str, str]:
 
 
 def absolute(location: str) -> str:
-    """Returns a location that means the same from every folder, without a slash at its end."""
+    """Returns a location that means the same from every folder, without a slash at its end. Raises UsageError where
+    there are bytes in it that are no text: a relative one has those of the folder that it starts from.
+    """
     named = "://" in location or location.startswith("file:")
-    return (location if named else os.path.abspath(location)).rstrip("/")
+    found = (location if named else os.path.abspath(location)).rstrip("/")
+    refuse_no_text(found, "a location")
+    return found

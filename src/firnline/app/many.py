@@ -33,6 +33,8 @@ def on_each(
     with Interrupted. A mistake of our own in one table is logged in full, and takes no other with it.
     """
     interrupted()  # asked here first: a process can begin to listen for Ctrl-C in its main thread only
+    if len(items) > 1:
+        progress.step("tables", 0, len(items))
     with ThreadPoolExecutor(max(1, at_once)) as pool:
         for done, answer in enumerate(pool.map(lambda item: answer_of(item, act, interrupted), items), 1):
             progress.step("tables", done, len(items))
@@ -73,22 +75,9 @@ def chosen_tables(places: Places, named: Sequence[Table] | None) -> tuple[list[T
     one of several names means none: a list that was written down long ago is not stopped by a table that was dropped.
     Raises what is wrong with a name that stands alone.
     """
-    if named is None:
-        listed, silent = places.catalogs.readable()
-        return list(listed), _unread(silent)
-    found: dict[TableName, None] = {}
-    told: list[TableAnswer[Any]] = []
-    for each in named:
-        try:
-            chosen, silent = places.catalogs.chosen([each])
-        except FirnlineError as problem:
-            if len(named) == 1:
-                raise
-            told.append(TableAnswer(str(each), problem=problem))
-            continue
-        found |= dict.fromkeys(chosen)
-        told += _unread(silent)
-    return list(found), list({each.table: each for each in told}.values())
+    chosen = places.catalogs.chosen(named).unless_alone()
+    missing: list[TableAnswer[Any]] = [TableAnswer(name, problem=problem) for name, problem in chosen.missing.items()]
+    return chosen.tables, [*missing, *_unread(chosen.unread)]
 
 
 def _unread(catalogs: Mapping[str, FirnlineError]) -> list[TableAnswer[Any]]:

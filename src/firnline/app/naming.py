@@ -9,7 +9,7 @@ from typing import Protocol
 from firnline.app.catalogs import Table as Named
 from firnline.errors import UsageError
 from firnline.journal.layout import names_run
-from firnline.model.names import written
+from firnline.model.names import refuse_no_text, written
 from firnline.ports.catalogs import TableName
 
 Table = Named | tuple[str, ...] | os.PathLike[str]
@@ -52,6 +52,7 @@ def run_named(run: object) -> str:
     name = str(run) if isinstance(run, TableName) else getattr(run, "id", run)
     if not isinstance(name, str):
         raise UsageError(f"{run!r:.64} names no run", hint=f"a run is {_RUNS}")
+    refuse_no_text(name, "a run's name")
     return name
 
 
@@ -74,6 +75,7 @@ def snapshot_meant(snapshot: object) -> str:
     """Returns a snapshot's id or a ref's name as a text. Raises UsageError for what is neither."""
     match snapshot:
         case str():
+            refuse_no_text(snapshot, "a snapshot's name")
             return snapshot
         case int() if not isinstance(snapshot, bool):
             return str(snapshot)

@@ -84,15 +84,16 @@ class Places:
     _entering: Any = field(default_factory=Lock, init=False, repr=False)
 
     @contextmanager
-    def alone(self, root: str) -> Iterator[None]:
-        """Lets one thread at a time work on the table whose records are at `root`. Raises LeaseHeld for another: the
-        operator who breaks leases speaks of other processes, and this one certainly lives.
+    def alone(self, root: str, *, begins: bool = True) -> Iterator[None]:
+        """Lets one thread at a time work on the table whose records are at `root`; `begins` something that may be left
+        undone. Raises LeaseHeld for another: the operator who breaks leases speaks of other processes, and this one
+        certainly lives.
         """
         with self._entering:
             if root in self._worked_on:
                 raise LeaseHeld("this very command works on the same table under another name", hint="name it once")
             self._worked_on.add(root)
-        self.has_begun = True  # from here on there may be something that only `resume` finishes
+        self.has_begun |= begins  # from here on there may be something that only `resume` finishes
         try:
             yield
         finally:

@@ -146,7 +146,7 @@ class Runs(Planning):
         """
         from firnline.ops.runs.advance import called_off
 
-        with self._leased(run, Leave(), deletes=False) as leased:
+        with self._leased(run, Leave(), deletes=False, begins=False) as leased:
             if leased.run.state is RunState.PLANNED:
                 called_off(leased, why)
 
@@ -271,7 +271,7 @@ class Runs(Planning):
         return outcome_account(work.store, work.run(meant)[1].folder, shown)
 
     @contextmanager
-    def _leased(self, run: str, leave: Leave, *, deletes: bool = True) -> Iterator[LeasedRun]:
+    def _leased(self, run: str, leave: Leave, *, deletes: bool = True, begins: bool = True) -> Iterator[LeasedRun]:
         """Holds the lease and hands out the run as it is then: another process may have moved it just before."""
         from firnline.app.run_names import run_meant
         from firnline.ops.runs.advance import settle_halfway_runs
@@ -282,7 +282,8 @@ class Runs(Planning):
         work = replace(self.places.of_run(named), include_outside=leave.include_outside)
         state, _ = work.run(named)
         self.places.stores.prepare(work, state, deletes=deletes)
-        with self.places.alone(work.root(state)), work.lease(state, leave.break_lease) as (work, lease):
+        alone = self.places.alone(work.root(state), begins=begins)
+        with alone, work.lease(state, leave.break_lease) as (work, lease):
             leased = LeasedRun(work, lease, work.run(named)[1])
             with failures_told(work, leased.run):
                 settle_halfway_runs(leased)

@@ -164,16 +164,11 @@ class UnfinishedRuns:
         has one as a whole is not asked.
         """
         catalogs = self.places.catalogs
-        tables: list[TableName] = []
-        problems: list[Problem] = []
-        for name in catalogs.configured:
-            if has_list(self.places, name):
-                continue
-            try:
-                tables += filter(self._is_unlisted, catalogs.tables(name))
-            except FirnlineError as problem:
-                problems.append(TableAnswer(name, problem=problem, of_catalog=True))
-        return tables, problems
+        listed, unread = catalogs.readable(name for name in catalogs.configured if not has_list(self.places, name))
+        problems: list[Problem] = [
+            TableAnswer(name, problem=problem, of_catalog=True) for name, problem in unread.items()
+        ]
+        return [each for each in listed if self._is_unlisted(each)], problems
 
     def _is_unlisted(self, table: TableName) -> bool:
         """Tells whether no list has the runs of a table; also if its policy is in doubt, which its own look tells."""

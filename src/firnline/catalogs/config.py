@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from firnline.errors import UnsupportedFormat, UsageError
 from firnline.ports.catalogs import Catalog, Commit
 from firnline.ports.stores import ReadWrite
+from firnline.side_by_side import all_answers
 
 if TYPE_CHECKING:
     from firnline.catalogs.rest.catalog import RestCatalog
@@ -112,11 +113,12 @@ def unconfigured(catalogs: Mapping[str, CatalogSettings]) -> dict[str, CatalogSe
         return {}
     from firnline.catalogs.connections import database_of
 
-    taken = {(database_of(_uri(each)), _sql(each).stored) for each in sql}
+    told = all_answers(sql, lambda each: (database_of(_uri(each)), _sql(each).stored, _sql(each).others()))
+    taken = {(database, stored) for database, stored, _ in told}
     found: dict[str, CatalogSettings] = {}
-    for each in sql:
-        for stored in _sql(each).others():
-            if (place := (database_of(_uri(each)), stored)) not in taken:
+    for each, (database, _, others) in zip(sql, told, strict=True):
+        for stored in others:
+            if (place := (database, stored)) not in taken:
                 taken.add(place)
                 name = f"{each.name}:{stored}"
                 found[name] = replace(each, name=name, stored=stored)

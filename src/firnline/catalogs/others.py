@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 
 from pyiceberg.catalog import Catalog as TheirCatalog
@@ -16,6 +15,7 @@ from firnline.errors import FirnlineError, StoreError, UnreadableMetadata, Usage
 from firnline.foreign import Veil, secrets_in
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import UndoWindow
+from firnline.side_by_side import AskedOnce
 
 
 class OtherCatalog:
@@ -69,7 +69,7 @@ class OtherCatalog:
     def vended(self, table: TableName) -> Mapping[str, str]:
         return {}
 
-    @cached_property
+    @AskedOnce
     def _theirs(self) -> TheirCatalog:
         try:
             return load_catalog(self._name, **self._properties)

@@ -10,9 +10,8 @@ import typer
 from firnline.app.many import AT_ONCE
 from firnline.cli.several import show_timelines
 from firnline.cli.terminal import options
-from firnline.cli.terminal.opening import several_of
+from firnline.cli.terminal.opening import looking_lake, several_of
 from firnline.cli.terminal.output import output_for
-from firnline.cli.terminal.progress import progress_for
 from firnline.errors import UsageError
 
 Since = Annotated[
@@ -40,11 +39,10 @@ def history(
     """Show commits, files, records and bytes of TABLE per day, and what expired when; several tables get one line each.
     Changes nothing.
     """
-    from firnline.lake import open_lake
     from firnline.ops.history.timeline import timeline_page
 
     one, begin = options.the_one(tables, every), options.since(since)
-    lake, output = open_lake(config, progress=progress_for(as_json)), output_for(as_json)
+    lake, output = looking_lake(config, "auto", as_json), output_for(as_json)
     if one is None:
         if plot is not None:
             raise UsageError("--plot draws one table", hint="name that table alone")

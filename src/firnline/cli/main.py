@@ -17,12 +17,13 @@ from firnline.app.observing.watching import end_watch
 from firnline.cli.terminal import completing, helping
 from firnline.cli.terminal.gathering import Listed, gathered
 from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, is_verbose, settle_manner
-from firnline.cli.terminal.opening import left_undone
+from firnline.cli.terminal.opening import left_undone, what_was_stopped
 from firnline.cli.terminal.output import output_for
 from firnline.cli.terminal.process import leave_whole, leaving, listen_again, settle_in
 from firnline.cli.terminal.progress import clean_line
 from firnline.cli.terminal.saying import written
 from firnline.errors import FirnlineError, Interrupted, StoreError, UsageError
+from firnline.model.names import refuse_no_text
 from firnline.ports.progress import SPARK_IS_HEARD
 from firnline.settings import LOG, log_form, logs_json
 
@@ -161,11 +162,7 @@ def _run(arguments: list[str]) -> int:
 def _readable(arguments: list[str]) -> None:
     """Raises UsageError for an argument with bytes that are no letters: no table, ref or record has such a name."""
     for each in arguments:
-        try:
-            each.encode()
-        except UnicodeEncodeError:
-            hint = "type it again; letters beyond ASCII need a locale that knows them, such as LC_ALL=C.UTF-8"
-            raise UsageError(f"an argument holds bytes that are no text: {each!r:.200}", hint=hint) from None
+        refuse_no_text(each, "an argument")
 
 
 def _fitting(problem: FirnlineError) -> FirnlineError:
@@ -190,11 +187,12 @@ def _aborted(aborted: typer.Abort, as_json: bool) -> int:
 def _interrupted(as_json: bool) -> int:
     """Returns the exit code of a command that was stopped. Typer makes a plain number of Ctrl-C."""
     hint = _GOES_ON if left_undone() else ""
+    said = ": ".join(filter(None, ["interrupted", what_was_stopped()]))
     if as_json or logs_json():
-        output_for(as_json).fail(Interrupted("interrupted", hint=hint))
+        output_for(as_json).fail(Interrupted(said, hint=hint))
     else:
         clean_line()
-        print("\ninterrupted" + (f"; {hint}" if hint else ""), file=sys.stderr)
+        print(f"\n{said}" + (f"; {hint}" if hint else ""), file=sys.stderr)
     return Interrupted.exit_code
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from firnline.app.many import AT_ONCE
+from firnline.cli.searched import before_a_purge, searched_blocks
 from firnline.cli.several import show_carried
 from firnline.cli.terminal import completing, options
 from firnline.cli.terminal.asking import ask, question_of_search
@@ -19,7 +20,7 @@ from firnline.errors import UsageError
 from firnline.model.times import minute
 from firnline.plans.answers import TableAnswer
 from firnline.plans.orphans import OrphanPlan, explain_orphans
-from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
+from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, size
 
 if TYPE_CHECKING:
     from firnline.ops.orphans.dropped import Dropped
@@ -119,29 +120,13 @@ def orphans(
     }  # fmt: skip
     if one is None:
         several = several_of(lake, None if every else tables, at_once)
-        return show_carried(
-            several.orphans(confirm=lambda found: consent(_together(found), found, yes, as_json), **asked), as_json
-        )
+
+        def confirm(found: Sequence[TableAnswer[OrphanPlan]]) -> bool:
+            return not dry_run and consent(before_a_purge(found), found, yes, as_json)
+
+        return show_carried(several.orphans(confirm=confirm, **asked), as_json, searched_blocks)
     _show(lake.orphans(one, consent=_consenting(yes, as_json), **asked), as_json)
     return 0
-
-
-def _together(plans: Sequence[TableAnswer[OrphanPlan]]) -> Page:
-    return Page(tuple(_found_by_table(plans)))
-
-
-def _found_by_table(plans: Sequence[TableAnswer[OrphanPlan]]) -> Iterator[Block]:
-    """Yields a line for each table in which anything would go, or which could not be searched."""
-    found = [each for each in plans if each.problem is not None or (each.value and each.value.victims.all.files)]
-    yield Grid(tuple(map(_found_row, found)), ("table", "files", "bytes", ""), right=frozenset({1, 2}))
-    yield Line(f"nothing to remove: {counted(len(plans) - len(found), 'table')}")
-
-
-def _found_row(each: TableAnswer[OrphanPlan]) -> tuple[str, ...]:
-    if each.value is None:
-        return (each.table, "", "", "" if each.problem is None else shortened(each.problem.message))
-    victims = each.value.victims.all
-    return (each.table, number(victims.files), size(victims.bytes), "")
 
 
 def _consenting(yes: bool, as_json: bool) -> Callable[[OrphanPlan], bool]:

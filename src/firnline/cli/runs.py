@@ -10,7 +10,7 @@ import typer
 
 from firnline.app.many import AT_ONCE
 from firnline.cli.terminal import completing, options
-from firnline.cli.terminal.opening import lake_of
+from firnline.cli.terminal.opening import lake_of, looking_lake, stopped_after
 from firnline.cli.terminal.output import exit_code_of, output_for
 from firnline.cli.terminal.run_pages import (
     EVERY_RUN,
@@ -23,7 +23,7 @@ from firnline.cli.terminal.run_pages import (
     show_ended,
     show_runs,
 )
-from firnline.errors import UsageError
+from firnline.errors import Interrupted, UsageError
 from firnline.journal.layout import names_run
 from firnline.ops.runs.pages.blocks import run_page
 from firnline.plans.answers import TableAnswer
@@ -225,8 +225,9 @@ def _show_each(
     said, and does not hide the others.
     """
     listed = list(answers)
+    stopped_after(listed)
     for each in listed:
-        if each.problem is not None:
+        if each.problem is not None and not isinstance(each.problem, Interrupted):  # a stop is told once, at the end
             output_for(as_json).fail(type(each.problem)(f"{each.table}: {each.problem.message}", each.problem.hint))
     carried = [status for each in listed for status in each.value or ()]
     is_whole = all(each.problem is None for each in listed)
@@ -236,14 +237,16 @@ def _show_each(
     return exit_code_of([*(each.problem for each in listed), *(each.refusal for each in carried)])
 
 
+def _offered(ctx: Any, args: list[str], incomplete: str) -> list[str]:
+    """Returns what Tab offers: runs after `show`, else tables."""
+    is_shown = (ctx.params.get("named") or [""])[0] == "show"
+    return completing.runs(ctx, args, incomplete) if is_shown else completing.tables(ctx, args, incomplete)
+
+
 def runs(
-    show: Annotated[
-        str | None,
-        typer.Argument(metavar="[show|TABLE]", help="`show RUN`, or a table.", autocompletion=completing.tables),
-    ] = None,
-    run: Annotated[
-        str | None,
-        typer.Argument(metavar="[RUN]", help="With `show`: the run.", autocompletion=completing.runs),
+    named: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE]...|show RUN", help="Tables; or `show` and a run.", autocompletion=_offered),
     ] = None,
     every: EveryTable = False,
     of_table: OfTable = None,
@@ -252,17 +255,22 @@ def runs(
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> int:
-    """List the runs of every table, or of one; `runs show RUN` shows one. If `records` is configured, the runs that are
-    listed there as unfinished are shown; with --all every run of every table.
+    """List the runs of every table, or of those named; `runs show RUN` shows one. If `records` is configured, the
+    runs that are listed there as unfinished are shown; with --all every run of every table.
     """
-    lake = lake_of(config, "auto", as_json)
-    if show == "show":
-        if run is None:
-            raise UsageError("runs show needs a RUN", hint="`firnline runs` lists them")
-        found = lake.run(run)
+    lake = looking_lake(config, "auto", as_json)
+    if named and named[0] == "show":
+        found = lake.run(_the_run(named[1:]))
         output_for(as_json).show(run_page(found), found.to_json())
         return 0
     shown = ShownRuns(tuple(of_state or ()), options.since(since))
-    several = lake.several(_tables_of([*filter(None, [show]), *(of_table or ())], every))
+    several = lake.several(_tables_of([*(named or ()), *(of_table or ())], every))
     hint = _UNFINISHED if several.by_lists and not every else ""
     return _show_each(several.runs(everywhere=every), as_json, shown, hint)
+
+
+def _the_run(named: list[str]) -> str:
+    """Returns the run that `runs show` is asked for. Raises UsageError where it is none, or not one alone."""
+    if len(named) != 1:
+        raise UsageError("runs show needs one RUN", hint="`firnline runs` lists them")
+    return named[0]

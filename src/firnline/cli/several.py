@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from firnline.cli.terminal.manners import is_verbose
+from firnline.cli.terminal.opening import stopped_after
 from firnline.cli.terminal.output import exit_code_of, output_for
+from firnline.errors import Interrupted
 from firnline.journal.events import RunState
 from firnline.model.files import Tally
 from firnline.model.times import tell_due
@@ -22,16 +24,20 @@ if TYPE_CHECKING:
     from firnline.plans.plan import Plan
 
     AnyCarried = TableAnswer[Carried[Plan]] | TableAnswer[Carried[OrphanPlan]]
+    Pages = Callable[[Sequence[Any]], Iterator[Block]]
+
+Answered = TypeVar("Answered")
 
 _ENDS = {RunState.PLANNED: "the time to undo ends, and commits begin,", RunState.COMMITTED: "grace ends"}
 """What a run in a state waits for that waits for an instant."""
 
 
-def show_carried(answers: Sequence[AnyCarried], as_json: bool) -> int:
+def show_carried(answers: Sequence[AnyCarried], as_json: bool, page: Pages | None = None) -> int:
     """Shows the runs of several tables. Returns the exit code of the first that failed, was refused or stopped."""
+    stopped_after(answers)
     listed = sorted(answers, key=_urgency)
-    facts = {"tables": [_facts(each) for each in listed], "sums": _sums(listed)}
-    output_for(as_json).show(Page(tuple(_carried_blocks(listed))), facts)
+    facts = {"tables": [_facts(each) for each in listed], "sums": sums_of_carried(listed)}
+    output_for(as_json).show(Page(tuple((page or _carried_blocks)(listed))), facts)
     return exit_code_of(each.problem for each in answers)
 
 
@@ -62,7 +68,7 @@ def _facts(each: AnyCarried) -> dict[str, Any]:
     return {**each.error_json(), **said, **({} if each.value.status is None else each.value.status.to_json())}
 
 
-def _sums(answers: Sequence[AnyCarried]) -> dict[str, Any]:
+def sums_of_carried(answers: Sequence[AnyCarried]) -> dict[str, Any]:
     fine = [each for each in answers if each.problem is None]
     counts = counts_of(answers)
     return {
@@ -75,11 +81,13 @@ def _sums(answers: Sequence[AnyCarried]) -> dict[str, Any]:
 
 
 def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
-    sums = _sums(answers)
-    idle = [each for each in answers if _is_idle(each)]
-    shared = len(idle) > MOST_IDLE and not is_verbose()
-    rows = [_carried_row(each) for each in answers if not (shared and _is_idle(each))]
-    if shared:
+    sums = sums_of_carried(answers)
+    idle, unreached = sharing(answers, _is_idle), sharing(answers, _is_unreached)
+    apart = set(map(id, (*idle, *unreached)))
+    rows = [_carried_row(each) for each in answers if id(each) not in apart]
+    if unreached:
+        rows.append((more_tables(unreached), "", "", "", "the stop came before them"))
+    if idle:
         rows.append((more_tables(idle), "0", "0", size(0), "nothing to do"))
     victims = sums["victims"]
     last = (counted(sums["tables"], "table"), number(sums["expired"]), number(victims["files"]), size(victims["bytes"]))
@@ -88,9 +96,14 @@ def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
     yield from what_failed("not carried out: {}; not counted above", sums["failed"], sums["unread_catalogs"])
     deleted = sums["deleted"]
     yield Line(f"deleted now: {counted(deleted['files'], 'file')}, {size(deleted['bytes'])}")
-    yield from _due(answers)
-    if shared:
+    yield from when_due(answers)
+    if idle:
         yield Hint("`-v` gives those with nothing to do a line each, too")
+    yield from what_goes_on(answers)
+
+
+def what_goes_on(answers: Sequence[AnyCarried]) -> Iterator[Hint]:
+    """Yields what can be done with the runs; nothing where there is none."""
     if any(map(_goes_on, answers)):
         yield Hint("`firnline runs` shows each run; `firnline undo RUN` brings one back as long as it can be undone")
         yield Hint("`firnline purge` deletes the files of all of them, once grace is over")
@@ -100,6 +113,17 @@ def _goes_on(each: AnyCarried) -> bool:
     """Tells whether there is a run of the table, which was not called off."""
     status = None if each.value is None else each.value.status
     return status is not None and status.state is not RunState.CANCELLED
+
+
+def sharing(answers: Sequence[Answered], is_alike: Callable[[Answered], bool]) -> list[Answered]:
+    """Returns the tables that share a line, since there are many of which the same is to be told."""
+    alike = [each for each in answers if is_alike(each)]
+    return alike if len(alike) > MOST_IDLE and not is_verbose() else []
+
+
+def _is_unreached(each: AnyCarried) -> bool:
+    """Tells whether a stop came before anything was done to the table."""
+    return isinstance(each.problem, Interrupted) and (each.value is None or each.value.status is None)
 
 
 def _is_idle(each: AnyCarried) -> bool:
@@ -124,7 +148,7 @@ def _stands(each: AnyCarried) -> str:
     return f"{status.state}, waits for {status.waits_told}" if waits else str(status.state)
 
 
-def _due(answers: Sequence[AnyCarried]) -> Iterator[Line]:
+def when_due(answers: Sequence[AnyCarried]) -> Iterator[Line]:
     """Yields until when runs wait: the first and the last of each kind, so that the rows have a word and no instant."""
     runs = [each.value.status for each in answers if each.value is not None and each.value.status is not None]
     for state, ends in _ENDS.items():

@@ -35,6 +35,17 @@ def parts_of(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def refuse_no_text(text: str, what: str) -> None:
+    """Raises UsageError for bytes that are no letters, which Python hands on as halves of pairs of surrogates: no
+    record, no list of files and no catalog could name them.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        hint = "name it otherwise; letters beyond ASCII need a locale that knows them, such as LC_ALL=C.UTF-8"
+        raise UsageError(f"{what} holds bytes that are no text: {text!r:.200}", hint=hint) from None
+
+
 def without_quoted(text: str) -> str:
     """Returns what of a text is not inside of double quotes."""
     return _QUOTED.sub("", text)

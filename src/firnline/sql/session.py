@@ -17,7 +17,6 @@ from sqlglot.tokenizer_core import TokenType
 from firnline.app.places import Places
 from firnline.errors import FirnlineError, UsageError
 from firnline.formats.registry import kit_named
-from firnline.model.names import written
 from firnline.model.times import tell_instant
 from firnline.ops.marks.tags import add_tag, resolve
 from firnline.ports.formats import State
@@ -32,6 +31,7 @@ from firnline.sql.reading import relation_options, sent_options, source_options
 from firnline.sql.routing import Routes
 from firnline.sql.source import NAME, PUSHDOWN, register, spark_schema
 from firnline.sql.text.columns import refuse_unknown
+from firnline.sql.text.namespaces import tables_shown
 from firnline.sql.text.statements import (
     Describe,
     NamedTable,
@@ -152,18 +152,10 @@ class Statements:
 
     def _show_tables(self, namespace: str | None, pattern: str | None) -> DataFrame:
         """Returns the tables with the namespace by which a query finds them. A catalog that cannot be read is told."""
-        tables, unread = self.places.catalogs.readable()
+        tables, unread = tables_shown(self.places.catalogs, namespace)
         for name, problem in unread.items():
             tell(name, problem)
-        inside = [(written((each.catalog, *each.namespace)), each.name) for each in tables]
-        catalogs = list(self.places.catalogs.configured)
-        wanted = {namespace, *(f"{written((each,))}.{namespace}" for each in catalogs)}
-        rows = [
-            (space, name, False)
-            for space, name in inside
-            if (namespace is None or space in wanted or space.startswith(f"{namespace}."))
-            and (pattern is None or _matches(name, pattern))
-        ]
+        rows = [(space, name, False) for space, name in tables if pattern is None or _matches(name, pattern)]
         return self.spark.createDataFrame(rows, "namespace string, tableName string, isTemporary boolean")
 
     def _query(self, query: Query) -> DataFrame:

@@ -14,7 +14,7 @@ def measured_reads(places: Places, policy: WorkerPolicy) -> float | None:
     the usual rates count.
     """
     try:
-        found, _ = places.catalogs.chosen(policy.tables) if policy.tables else places.catalogs.readable()
+        found = places.catalogs.chosen(policy.tables or None).tables
     except FirnlineError:
         return None
     for name in found:

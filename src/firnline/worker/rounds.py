@@ -145,21 +145,13 @@ class Round:
         catalogs, tiers = self.lake.places.catalogs, self.lake.places.config.tiers
         if self._named is not None:
             return self._named
+        chosen = catalogs.chosen(self.policy.tables or None)
+        self._note_unread(step, chosen.unread)
         if not self.policy.tables:
-            found, unread = catalogs.readable()
-            self._note_unread(step, unread)
-            return [each for each in found if each.catalog not in tiers]
-        named: dict[TableName, None] = {}
-        for text in self.policy.tables:
-            try:
-                found, unread = catalogs.chosen([text])
-                named |= dict.fromkeys(found)
-                self._misses |= bool(unread)
-                self._note_unread(step, unread)
-            except FirnlineError as problem:
-                self._misses = True
-                self.steps.append(RoundStep(step, text, problem=problem))
-        self._named = list(named)
+            return [each for each in chosen.tables if each.catalog not in tiers]
+        self.steps += [RoundStep(step, text, problem=problem) for text, problem in chosen.missing.items()]
+        self._misses |= bool(chosen.missing or chosen.unread)
+        self._named = chosen.tables
         return self._named
 
     def _note_expiry(self, answer: TableAnswer[Carried[Plan]], orphans: bool) -> None:

@@ -86,6 +86,8 @@ class LakePlans:
             return self._drafted(name, request, find)
 
         engines = self.runs.places.engines
+        if len(names) > 1:
+            progress.step("tables", done, len(names))
         while done < len(names):
             some = names[done : done + (TABLES_ON_SPARK if engines.spreads else TABLES_ON_THREADS)]
             drafts = list(on_each(some, draft, self.at_once, interrupted, Silent()))

@@ -13,6 +13,7 @@ from firnline.app.runs import Leave, Runs
 from firnline.errors import FirnlineError, Interrupted
 from firnline.ops.runs.status import RunStatus
 from firnline.plans.answers import Found, TableAnswer
+from firnline.ports.progress import Progress
 
 AnyPlan = TypeVar("AnyPlan")
 
@@ -106,7 +107,8 @@ class LakeRuns:
         try:
             yield
         except BaseException:
-            for _ in on_each(waiting, call_off, self.at_once, lambda: False, self.places.progress):
+            shown = _CallingOff(self.places.progress)
+            for _ in on_each(waiting, call_off, self.at_once, lambda: False, shown):
                 pass
             raise
 
@@ -114,6 +116,16 @@ class LakeRuns:
         """Returns the answer for each run; `hint` says what becomes of those that a stop did not let go on."""
         answers = on_each(runs, act, self.at_once, self.places.interrupted, self.places.progress)
         return {run: _hinted(answer, hint) for run, answer in zip(runs, answers, strict=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class _CallingOff:
+    """The progress of plans that are called off: none of these tables is done."""
+
+    shown: Progress
+
+    def step(self, what: str, done: int, total: int | None = None) -> None:
+        self.shown.step("plans called off", done, total)
 
 
 def _hinted(answer: TableAnswer[Found], hint: str) -> TableAnswer[Found]:

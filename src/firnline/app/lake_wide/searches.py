@@ -81,6 +81,8 @@ class LakeSearches:
 
         A folder that is no table is searched by itself, and so is a table that is in other places than its folders say.
         """
+        progress = self.searches.places.progress
+        progress.step("tables", 0, len(names))
         drafts = list(on_each(names, partial(self._drafted, terms), self.at_once, _never, Silent()))
         groups, apart = _groups([each for answer in drafts for each in answer.value or ()])
         answers: dict[str, TableAnswer[Found]]
@@ -94,7 +96,7 @@ class LakeSearches:
         for group in groups:
             for some in self._passes(group):
                 answers |= {each.table: each for each in self._together(some, asked, terms, conclude)}
-                self.searches.places.progress.step("tables", len(answers), len(names))
+                progress.step("tables", len(answers), len(names))
         return (answers[str(name)] for name in names)
 
     def _drafted(self, terms: SearchTerms, name: TableName) -> list[DraftedSearch]:

@@ -92,15 +92,14 @@ class LakePointers:
         replaces those that were published from another catalog. Neither a table that fails nor a catalog stops the
         others.
         """
-        catalogs = self.places.catalogs
+        chosen = self.places.catalogs.chosen(tables_meant(tables) if tables else None).unless_alone()
         if tables:
-            chosen, unread = catalogs.chosen(tables_meant(tables))
-            meant = [each for each in chosen if each.catalog]
+            meant = [each for each in chosen.tables if each.catalog]
         else:
-            listed, unread = catalogs.readable()
-            meant = [each for each in listed if self._is_spoken_of(each)]
+            meant = [each for each in chosen.tables if self._is_spoken_of(each)]
         done = [self.sync_one(each, take_over) for each in meant]
-        return [*done, *(SyncedTable(name, problem=problem) for name, problem in unread.items())]
+        failed = {**chosen.missing, **chosen.unread}
+        return [*done, *(SyncedTable(name, problem=problem) for name, problem in failed.items())]
 
     def _is_spoken_of(self, name: TableName) -> bool:
         """Tells whether a policy speaks of the table's pointers; also if nobody can tell: then that is its problem."""

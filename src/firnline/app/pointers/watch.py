@@ -12,6 +12,7 @@ from firnline.model.times import DAY_MS
 from firnline.ops.pointers.policy import FAILED
 from firnline.pointers.publishing import Published
 from firnline.ports.catalogs import TableName, WatchedInOneQuery
+from firnline.side_by_side import answers
 
 CLEANED_EVERY_MS = DAY_MS
 CLEANED_AT_ONCE = 50
@@ -39,14 +40,14 @@ class PointerWatch:
     def look(self) -> Iterator[SyncedTable]:
         """Yields what became of each table that moved on, or that was due to be looked at as a whole."""
         self.unread = {}
-        for catalog in self.pointers.places.catalogs.configured:
-            try:
-                found = list(self._listed(catalog))
-            except FirnlineError as problem:
+        catalogs = list(self.pointers.places.catalogs.configured)
+        listed = answers(catalogs, lambda catalog: list(self._listed(catalog)))
+        for catalog, found in zip(catalogs, listed, strict=True):
+            if isinstance(found, FirnlineError):
                 self._looks.pop(catalog, None)
-                self.unread[catalog] = problem
-                continue
-            yield from self._published(catalog, found)
+                self.unread[catalog] = found
+            else:
+                yield from self._published(catalog, found)
 
     def _published(self, catalog: str, found: Sequence[tuple[TableName, str | None]]) -> Iterator[SyncedTable]:
         asked = [(name, place) for name, place in found if self._is_wanted(name)]

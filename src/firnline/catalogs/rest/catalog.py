@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +13,7 @@ from firnline.errors import UnreadableMetadata
 from firnline.model.names import written
 from firnline.ports.catalogs import TableName
 from firnline.ports.formats import UndoWindow
+from firnline.side_by_side import AskedOnce
 
 Levels = tuple[str, ...]
 
@@ -47,7 +47,7 @@ class RestCatalog:
         """Before the commit: a server refuses snapshots whose sequence numbers have passed."""
         return UndoWindow.BEFORE_COMMIT
 
-    @cached_property
+    @AskedOnce
     def settings(self) -> RestSettings:
         """What is configured, merged with what the server says at the first request."""
         http = Http(self._given)
@@ -58,7 +58,7 @@ class RestCatalog:
             raise refusal(self._given, reply, "a client's configuration", signed_in=False)
         return self._given.merged(_texts(reply.body.get("defaults")), _texts(reply.body.get("overrides")))
 
-    @cached_property
+    @AskedOnce
     def http(self) -> Http:
         return Http(self.settings)
 

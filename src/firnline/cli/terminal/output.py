@@ -12,7 +12,7 @@ from firnline.cli.terminal.manners import is_quiet
 from firnline.cli.terminal.progress import clean_line
 from firnline.cli.terminal.saying import written
 from firnline.cli.terminal.writing import text_of
-from firnline.errors import FirnlineError
+from firnline.errors import FirnlineError, Interrupted
 from firnline.foreign import ascii_json, harmless_json
 from firnline.plans.pages import Hint, Line, Page, Tone
 from firnline.settings import logs_json
@@ -79,8 +79,12 @@ def _fitting(target: TextIO, text: str) -> str:
 
 
 def exit_code_of(problems: Iterable[FirnlineError | None]) -> int:
-    """Returns the exit code of the first of several tables or catalogs that failed; 0 if none did."""
-    return next((each.exit_code for each in problems if each is not None), 0)
+    """Returns the exit code of the first of several tables or catalogs that failed, 0 if none did; that of a stop where
+    one ended the command, whatever failed before.
+    """
+    failed = [each for each in problems if each is not None]
+    stopped = [each for each in failed if isinstance(each, Interrupted)]
+    return next((each.exit_code for each in (*stopped, *failed)), 0)
 
 
 def output_for(as_json: bool) -> Output:

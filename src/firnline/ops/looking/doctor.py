@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from shlex import quote
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from firnline.policy.parse import Section
 from firnline.ports.catalogs import TableName
 from firnline.ports.probe import Probe, StoreVerdicts, Verdict
 from firnline.ports.stores import List
+from firnline.side_by_side import all_answers
 
 _ELSE = "see whether it is up, and whether it can be reached from this machine"
 _MEND = "mend it as it says, then ask again"
@@ -127,10 +129,14 @@ def _catalogs(patient: Patient) -> Iterator[Finding]:
     catalogs = patient.catalogs()
     if not catalogs:
         yield _NO_CATALOG
-    for facts in catalogs.values():
-        if patient.only in (None, facts.name):
-            yield from _safely(f"catalog {facts.name}", partial(_catalog, patient, facts))
-            yield from _safely(f"store of {facts.name}", partial(_warehouse, patient, facts))
+    meant = [facts for facts in catalogs.values() if patient.only in (None, facts.name)]
+    yield from chain.from_iterable(all_answers(meant, partial(_reached, patient)))
+
+
+def _reached(patient: Patient, facts: CatalogFacts) -> list[Finding]:
+    """Returns what is found of a catalog and of its store."""
+    catalog = _safely(f"catalog {facts.name}", partial(_catalog, patient, facts))
+    return [*catalog, *_safely(f"store of {facts.name}", partial(_warehouse, patient, facts))]
 
 
 def _catalog(patient: Patient, facts: CatalogFacts) -> Iterator[Finding]:

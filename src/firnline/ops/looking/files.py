@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from firnline.errors import UsageError
 from firnline.model.locations import within
+from firnline.model.names import refuse_no_text
 from firnline.ops.disk_room import writing_to
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def check_listing_name(out: Path) -> None:
 
     A file that is already there is only replaced where it is an earlier listing: any other may be data.
     """
+    refuse_no_text(str(out), "the name of a list")
     if out.suffix not in (".parquet", ".csv"):
         raise UsageError(f"cannot tell the form of {out}", hint="name it OUT.parquet or OUT.csv")
     if not out.parent.is_dir():

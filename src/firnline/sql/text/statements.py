@@ -96,14 +96,18 @@ class Query:
 Statement = UseTable | TagSnapshot | Describe | ShowTables | Query
 Load = Callable[[str], State | None]
 """Returns a table as it is now; None where there is none of that name."""
+Show = Callable[[str | None], object]
+"""Shows the tables of a namespace. Raises where it is not there."""
 
 
-def understood(text: str, load: Load) -> list[Statement]:
+def understood(text: str, load: Load, show: Show = lambda namespace: None) -> list[Statement]:
     """Returns the statements of a text. Raises UsageError where one of them is none, NoSuchTable where it names a table
-    that is not there: no session has to be started for that, nor Spark be loaded.
+    or a namespace that is not there: no session has to be started for that, nor Spark be loaded.
     """
     found, load = parsed(text), cache(load)
     for each in found:
+        if isinstance(each, ShowTables) and each.namespace is not None:
+            show(each.namespace)
         tables = each.tables if isinstance(each, Query) else (each.table,) if isinstance(each, Describe) else ()
         for named in tables:
             meant(named, load)

@@ -1,0 +1,83 @@
+"""Searches of many tables are one page: those that failed, then the most, then the rest in one line; sums below."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firnline.app.places import now_ms
+from firnline.cli.main import run
+from firnline.model.times import DAY_MS
+from tests.cli.saying import Capture, said
+from tests.cli.test_flags import date
+
+Lake = Any
+TABLES, WIDTH = 40, 80
+
+
+class Typing(io.StringIO):
+    """A terminal at which nobody answers: a question reads the end of it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def many(lake: Lake) -> Lake:
+    for number in range(TABLES - 1):
+        lake.another(f"a_table_of_the_north_with_a_name_{number:02}")
+    for number, files in ((3, 1), (5, 2)):
+        for each in range(files):
+            lost = Path(f"ns/a_table_of_the_north_with_a_name_{number:02}/data/lost-{each}.parquet")
+            lost.parent.mkdir(parents=True, exist_ok=True)
+            lost.write_bytes(b"x" * 1000)
+            date(lost, now_ms() - 30 * DAY_MS)
+    return lake
+
+
+def test_a_dry_run_of_many_tables_fits_a_page_and_asks_nothing(
+    many: Lake, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = many.everything()
+    monkeypatch.setattr("sys.stdin", Typing())
+    shown = said(capsys, "orphans", "--all", "--dry-run").splitlines()
+    table = [line for line in shown if line.startswith("  ")]
+    assert max(map(len, table)) <= WIDTH
+    assert [line.split() for line in table] == [
+        ["table", "files", "bytes"],
+        ["lake.ns.a_table_of_the_north_with_a_name_05", "2", "2.0", "KiB"],
+        ["lake.ns.a_table_of_the_north_with_a_name_03", "1", "1000", "B"],
+        ["and", str(TABLES - 2), "tables", "more", "nothing", "to", "remove"],
+        [str(TABLES), "tables", "3", "2.9", "KiB"],
+    ]
+    assert "nothing was changed" in shown
+    assert "deleted now: 0 files, 0 B" not in shown
+    assert many.everything() == before
+
+
+def test_every_table_is_in_the_facts_and_with_v_on_the_page(many: Lake, capsys: Capture) -> None:
+    facts = json.loads(said(capsys, "orphans", "--all", "--dry-run", "--json"))
+    assert (len(facts["tables"]), facts["sums"]["victims"]["files"]) == (TABLES, 3)
+    assert all("classes" in each for each in facts["tables"])
+    assert sum("a_table_of" in line for line in said(capsys, "-v", "orphans", "--all", "--dry-run").splitlines()) == 39
+
+
+def test_what_all_tables_fail_of_is_told_once(many: Lake, capsys: Capture) -> None:
+    many.register("broken", f"file://{many.folder}/nowhere.json")
+    capsys.readouterr()
+    assert run(["orphans", "--all", "--dry-run"]) != 0
+    shown = capsys.readouterr().out
+    assert shown.count("metadata is missing") == 1
+    assert f"and {TABLES + 1} tables more" in shown
+    assert f"and {TABLES} others: " in shown
+
+
+def test_what_goes_is_told_with_what_became_of_it(many: Lake, capsys: Capture) -> None:
+    shown = said(capsys, "orphans", "--all", "--yes", "--grace", "0s")
+    assert "name_05      2" in shown
+    assert "deleted now: 3 files, 2.9 KiB" in shown
+    assert shown.count(" done") == 2
