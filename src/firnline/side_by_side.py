@@ -80,5 +80,5 @@ def _work_off(waiting: SimpleQueue[tuple[Any, Future[Any]]], ask: Callable[[Any]
             return
         try:
             answer.set_result(ask(item))
-        except Exception as problem:
+        except BaseException as problem:  # also what ends a thread: else its answer would be waited for, for ever
             answer.set_exception(problem)
