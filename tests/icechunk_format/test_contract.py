@@ -16,6 +16,8 @@ import zarr
 from firnline.testing.dated import copy_dated, date
 from firnline.testing.formats import FormatContract, Make
 
+from harness.lanes import by_lane
+
 from .growing import SPECS, made, storage
 
 MARK = {"nobody": {"knows": [1, None]}}
@@ -90,7 +92,7 @@ def commit(repo: Any, branch: str, number: int) -> None:
 
 class TestIcechunk(FormatContract):
     kit_name = "icechunk"
-    every = 3
+    every = by_lane(6, 6, 1)
 
     @pytest.fixture
     def make(self, written: Path) -> Make:
