@@ -18,6 +18,7 @@ from firnline.spark.jvm.classes import BRIEF, LAUNCHER_OPTIONS, OPTIONS
 from firnline.testing.folders import quick
 from harness.lanes import left_out
 from harness.servers.spark_classes import jvm_options
+from tests.tiers.java_spark import JavaSpark, java_spark
 
 pytest_plugins = ["harness.servers.fixtures"]
 _COUNT = "count: "
@@ -28,6 +29,13 @@ _ROOM = 3 << 30  # what a session's tables, servers and Spark's shuffles take at
 def quick_folder(tmp_path: Path) -> Iterator[Path]:
     with quick(tmp_path) as folder:
         yield folder
+
+
+@pytest.fixture(scope="session")
+def java_session() -> Iterator[JavaSpark]:
+    """Spark with Iceberg 1.12.0 in a JVM of this worker's own: tests that ask for it share the group `tiers-spark`."""
+    with java_spark() as session:
+        yield session
 
 
 @pytest.fixture(autouse=True)

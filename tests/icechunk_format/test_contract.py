@@ -15,7 +15,6 @@ import zarr
 
 from firnline.testing.dated import copy_dated, date
 from firnline.testing.formats import FormatContract, Make
-
 from harness.lanes import by_lane
 
 from .growing import SPECS, made, storage
