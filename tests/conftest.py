@@ -23,6 +23,7 @@ from tests.tiers.java_spark import JavaSpark, java_spark
 pytest_plugins = ["harness.servers.fixtures"]
 _COUNT = "count: "
 _ROOM = 3 << 30  # what a session's tables, servers and Spark's shuffles take at most, with a margin
+_MEMORY = "/dev/shm"
 
 
 @pytest.fixture
@@ -51,6 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Makes every plan of a test remember in a folder of this session, and every run seal its record with a secret of
     it: never in the home of whoever runs it.
     """
+    _work_in_memory()
     os.environ["FIRNLINE_CACHE"] = tempfile.mkdtemp(prefix="firnline-units-")
     os.environ["FIRNLINE_CACHE_KEY"] = "for the time of this test session"
     os.environ.setdefault(OPTIONS, jvm_options())
@@ -58,6 +60,14 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="firnline-config-")
     _parse_settings_once()
     _work_out_metadata_once()
+
+
+def _work_in_memory() -> None:
+    """Has temporary folders lie in memory where there is much room: every record and every commit is synced to its disk,
+    and half of what tests of real tables take is to wait for that. TMPDIR says otherwise.
+    """
+    if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 3 * _ROOM:
+        os.environ["TMPDIR"], tempfile.tempdir = _MEMORY, None
 
 
 def _parse_settings_once() -> None:
