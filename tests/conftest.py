@@ -63,8 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _work_in_memory() -> None:
-    """Has temporary folders lie in memory where there is much room: every record and every commit is synced to its disk,
-    and half of what tests of real tables take is to wait for that. TMPDIR says otherwise.
+    """Has temporary folders lie in memory where there is much room: every record and every commit is synced to its
+    disk, and half of what tests of real tables take is to wait for that. TMPDIR says otherwise.
     """
     if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 3 * _ROOM:
         os.environ["TMPDIR"], tempfile.tempdir = _MEMORY, None

@@ -52,6 +52,7 @@ def test_a_hold_that_the_library_would_not_see_is_not_made(
     assert run(["hold", "add", str(folder), "case 7", line[2]]) == 0
 
 
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("sign", [chr(number) for number in range(32, 127)] + ["ü"])
 def test_every_tag_whose_name_is_allowed_is_seen_by_the_library(small: Path, tmp_path: Path, sign: str) -> None:
     name = f"a{sign}b"

@@ -171,6 +171,7 @@ def test_an_undo_of_a_frozen_process_cannot_land_after_another_stepped_back(worl
     world.check()
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("every", [2, 3, 5] if FULL else [3])
 def test_every_few_requests_are_turned_away(
     operation: Operation, uncut: Uncut, make_world: MakeWorld, every: int
