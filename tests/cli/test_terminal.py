@@ -79,6 +79,7 @@ def grid_of(*arguments: str, columns: int) -> list[str]:
     return [line for line in shown.partition("\n\nhint:")[0].splitlines() if line.startswith("  ")]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("command", ["runs", "purge"])
 def test_runs_of_one_table_are_one_table_of_a_line_each(lake: Lake, command: str) -> None:
     quietly("expire", *PLAN[1:], "--yes")
@@ -92,6 +93,7 @@ def test_runs_of_one_table_are_one_table_of_a_line_each(lake: Lake, command: str
     assert re.split(r" {2,}", heads.strip()) == ["run of lake.ns.events", "state", "grace ends", "files"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("command", ["runs", "purge"])
 def test_runs_of_several_tables_are_one_table_of_a_line_each(lake: Lake, command: str) -> None:
     lake.another(LONG)
