@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,7 +18,9 @@ from firnline.spark.jvm.classes import BRIEF, LAUNCHER_OPTIONS, OPTIONS
 from firnline.testing.folders import quick
 from harness.lanes import left_out
 from harness.servers.spark_classes import jvm_options
-from tests.tiers.java_spark import JavaSpark, java_spark
+
+if TYPE_CHECKING:
+    from tests.tiers.java_spark import JavaSpark
 
 pytest_plugins = ["harness.servers.fixtures"]
 _COUNT = "count: "
@@ -35,6 +37,8 @@ def quick_folder(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def java_session() -> Iterator[JavaSpark]:
     """Spark with Iceberg 1.12.0 in a JVM of this worker's own: tests that ask for it share the group `tiers-spark`."""
+    from tests.tiers.java_spark import java_spark
+
     with java_spark() as session:
         yield session
 
@@ -66,7 +70,7 @@ def _work_in_memory() -> None:
     """Has temporary folders lie in memory where there is much room: every record and every commit is synced to its
     disk, and half of what tests of real tables take is to wait for that. TMPDIR says otherwise.
     """
-    if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 3 * _ROOM:
+    if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 2 * _ROOM:
         os.environ["TMPDIR"], tempfile.tempdir = _MEMORY, None
 
 
