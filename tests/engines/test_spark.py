@@ -46,7 +46,7 @@ from firnline.testing.tables import QuickFiles, SmallTable
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 class TestSparkEngine(
     EngineContract, TogetherContract, CensusContract, CensusesContract, LookingContract, ReachedContract
 ):
