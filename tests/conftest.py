@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,15 +19,28 @@ from firnline.testing.folders import quick
 from harness.lanes import left_out
 from harness.servers.spark_classes import jvm_options
 
+if TYPE_CHECKING:
+    from tests.tiers.java_spark import JavaSpark
+
 pytest_plugins = ["harness.servers.fixtures"]
 _COUNT = "count: "
 _ROOM = 3 << 30  # what a session's tables, servers and Spark's shuffles take at most, with a margin
+_MEMORY = "/dev/shm"
 
 
 @pytest.fixture
 def quick_folder(tmp_path: Path) -> Iterator[Path]:
     with quick(tmp_path) as folder:
         yield folder
+
+
+@pytest.fixture(scope="session")
+def java_session() -> Iterator[JavaSpark]:
+    """Spark with Iceberg 1.12.0 in a JVM of this worker's own: tests that ask for it share the group `tiers-spark`."""
+    from tests.tiers.java_spark import java_spark
+
+    with java_spark() as session:
+        yield session
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Makes every plan of a test remember in a folder of this session, and every run seal its record with a secret of
     it: never in the home of whoever runs it.
     """
+    _work_in_memory()
     os.environ["FIRNLINE_CACHE"] = tempfile.mkdtemp(prefix="firnline-units-")
     os.environ["FIRNLINE_CACHE_KEY"] = "for the time of this test session"
     os.environ.setdefault(OPTIONS, jvm_options())
@@ -50,6 +64,14 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="firnline-config-")
     _parse_settings_once()
     _work_out_metadata_once()
+
+
+def _work_in_memory() -> None:
+    """Has temporary folders lie in memory where there is much room: every record and every commit is synced to its
+    disk, and half of what tests of real tables take is to wait for that. TMPDIR says otherwise.
+    """
+    if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 2 * _ROOM:
+        os.environ["TMPDIR"], tempfile.tempdir = _MEMORY, None
 
 
 def _parse_settings_once() -> None:

@@ -31,7 +31,7 @@ def played(script: Script) -> tuple[SmallTable, set[int], ObjectStores]:
     return table, expired, store
 
 
-@settings(max_examples=2_000 if FULL else 120, deadline=None)
+@settings(max_examples=2_000 if FULL else 50, deadline=None)
 @given(script=scripts(), lie=LIES)
 def test_no_lie_changes_what_a_survey_says(script: Script, lie: Lie) -> None:
     table, expired, store = played(script)
@@ -44,7 +44,7 @@ def test_no_lie_changes_what_a_survey_says(script: Script, lie: Lie) -> None:
     assert survey_with(engine, table, expired, store, memory) == expected(table, expired)
 
 
-@settings(max_examples=500 if FULL else 60, deadline=None)
+@settings(max_examples=500 if FULL else 30, deadline=None)
 @given(script=scripts(), doomed=st.frozensets(st.integers(0, 14)))
 def test_an_honest_cache_changes_nothing_whatever_expires(script: Script, doomed: frozenset[int]) -> None:
     table, expired, store = played(script)

@@ -138,7 +138,7 @@ def desk() -> Iterator[Desk]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     desk.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=[0.02], daemon=True)
     thread.start()
     yield desk
     server.shutdown()

@@ -270,6 +270,7 @@ def spoiled(lake: Lake, case: Case) -> tuple[list[str], list[str]]:
     return [each.format(named) for each in case.arguments], [each.format(named) for each in case.says]
 
 
+@pytest.mark.sampled(24)  # each case is told as JSON below, by the same message
 def test_as_text(lake: Lake, case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     arguments, says = spoiled(lake, case)
     before = lake.everything()

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from firnline.cli.terminal import completing
 FIRNLINE = Path(sys.executable).with_name("firnline")
 PLAN = ("plan", "lake.ns.events", "--retain-last", "1")
 Lake = Any
+Completed = Callable[[str], list[str]]
 
 
 def shell(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -161,16 +162,37 @@ def test_ctrl_c_is_said_to_programs_as_every_other_error_is(lake: Lake, capsys: 
     assert json.loads(capsys.readouterr().err)["error"]["kind"] == "interrupted"
 
 
-def completed(words: str) -> list[str]:
-    """Returns what bash would offer for the last word."""
-    place = str(len(words.split(" ")) - 1)
-    ended = shell(_FIRNLINE_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=place)
-    assert ended.stderr == ""
-    return [*filter(None, ended.stdout.splitlines())]
+@pytest.fixture
+def completed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Completed:
+    """Returns what bash would offer for the last word, asked in this process: starting one takes longer than to offer.
+
+    A process that stands still is left, which here would be that of the tests.
+    """
+    monkeypatch.setattr(completing, "STANDSTILL_S", 300.0)
+
+    def offered(words: str) -> list[str]:
+        asked = {"_FIRNLINE_COMPLETE": "complete_bash", "COMP_WORDS": words}
+        asked["COMP_CWORD"] = str(len(words.split(" ")) - 1)
+        with monkeypatch.context() as asking:
+            for name, value in asked.items():
+                asking.setenv(name, value)
+            with pytest.raises(SystemExit) as ended:
+                run([])
+        said = capsys.readouterr()
+        assert (said.err, ended.value.code) == ("", 0)
+        return [*filter(None, said.out.splitlines())]
+
+    return offered
 
 
-def test_tables_tags_runs_and_values_are_completed(lake: Lake) -> None:
-    run_id = json.loads(shell("expire", *PLAN[1:], "--yes", "--json").stdout)["run"]
+def test_tables_tags_runs_and_values_are_completed(
+    lake: Lake, capsys: pytest.CaptureFixture[str], completed: Completed
+) -> None:
+    assert run(["expire", *PLAN[1:], "--yes", "--json"]) == 0
+    run_id = json.loads(capsys.readouterr().out)["run"]
+    asked = {"_FIRNLINE_COMPLETE": "complete_bash", "COMP_WORDS": "firnline plan lake.n", "COMP_CWORD": "2"}
+    ended = shell(**asked)
+    assert (ended.stdout.split(), ended.stderr) == (["lake.ns.events"], "")
     assert completed("firnline plan lake.n") == ["lake.ns.events"]
     assert completed("firnline plan ./ns") == ["./ns/"]
     assert completed("firnline tag remove lake.ns.events re") == ["release"]
@@ -185,7 +207,7 @@ def test_tables_tags_runs_and_values_are_completed(lake: Lake) -> None:
     assert completed("firnline help policy s") == ["show", "schema"]
 
 
-def test_a_name_that_bash_would_tear_is_offered_as_one_word(lake: Lake) -> None:
+def test_a_name_that_bash_would_tear_is_offered_as_one_word(lake: Lake, completed: Completed) -> None:
     lake.register("my $table", lake.events.publish())
     (offered,) = completed("firnline plan lake.ns.m")
     read = subprocess.run(["bash", "-c", f"printf %s {offered}"], capture_output=True, text=True, check=True)
@@ -213,7 +235,7 @@ def test_what_is_found_for_a_prompt_says_nothing_by_itself(capsys: pytest.Captur
     assert capsys.readouterr() == ("", "")
 
 
-def test_where_nothing_can_be_read_nothing_is_offered(lake: Lake) -> None:
+def test_where_nothing_can_be_read_nothing_is_offered(lake: Lake, completed: Completed) -> None:
     assert completed("firnline tag remove lake.ns.nothing re") == []
     (lake.folder / "catalog.db").write_bytes(b"no database")
     assert completed("firnline plan lake.n") == []

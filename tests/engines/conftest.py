@@ -17,9 +17,11 @@ from .clusters import LACKED, Cluster, first_on_path, python_without, standalone
 def spark_session() -> SparkSession:
     """One session for all tests of this worker; it ends with the worker's own process.
 
-    It answers many tiny questions: compiling code for each of them costs more than it gains.
+    It answers many tiny questions: compiling code for each of them costs more than it gains, and so do more parts of
+    a shuffle than the two by which an answer can already depend on where a row went.
     """
     started = session()
+    started.conf.set("spark.sql.shuffle.partitions", "2")
     started.conf.set("spark.sql.codegen.wholeStage", "false")
     started.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
     return started

@@ -58,7 +58,9 @@ def test_a_small_local_cluster(tmp_path: Path) -> None:
     check_small(run_on({"SPARK_MASTER": "local-cluster[1,1,1024]"}, around, tmp_path, "survey"), python)
 
 
+@pytest.mark.full
 def test_a_small_standalone_cluster(tmp_path: Path, small_standalone: Cluster) -> None:
+    """The short count has `spark-submit` to one (`test_recipes`), whose executors lack as much."""
     here = first_on_path(Path(sys.executable), surroundings(tmp_path))
     said = run_on({"SPARK_MASTER": small_standalone.master}, here, tmp_path, "survey")
     check_small(said, small_standalone.python)

@@ -25,7 +25,7 @@ FULL = bool(os.environ.get("FIRNLINE_FULL"))
 FOLDERS = count()
 
 
-@settings(max_examples=3_000 if FULL else 120, deadline=None)
+@settings(max_examples=3_000 if FULL else 60, deadline=None)
 @given(scripts())
 def test_the_local_engine_is_right(script: Script) -> None:
     store = ObjectStores()

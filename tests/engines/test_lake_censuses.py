@@ -111,7 +111,7 @@ def searched(lake: CensusLake, drawn: list[Drawn]) -> list[TableSearch]:
     return [search for search, each in zip(lake.searches, drawn, strict=True) if each.is_searched]
 
 
-@settings(max_examples=2_000 if FULL else 60, deadline=None, suppress_health_check=SAME_FOLDER)
+@settings(max_examples=2_000 if FULL else 30, deadline=None, suppress_health_check=SAME_FOLDER)
 @given(drawn=lakes, damage=damages)
 def test_one_census_of_a_lake_is_that_of_each_table(
     drawn: list[Drawn], damage: tuple[str, int] | None, tmp_path: Path

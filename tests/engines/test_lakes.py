@@ -84,7 +84,7 @@ def assert_alike(lake: list[Answer], tables_alone: list[Answer]) -> None:
         assert one == other or (isinstance(one, tuple) and isinstance(other, tuple))
 
 
-@settings(max_examples=2_000 if FULL else 60, deadline=None, suppress_health_check=SAME_FOLDER)
+@settings(max_examples=2_000 if FULL else 30, deadline=None, suppress_health_check=SAME_FOLDER)
 @given(lake=lakes)
 def test_a_lake_is_its_tables(lake: list[Drawn], tmp_path: Path) -> None:
     walks = walks_of(lake, f"file://{tmp_path}/{next(FOLDERS)}")

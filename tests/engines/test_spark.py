@@ -46,9 +46,12 @@ from firnline.testing.tables import QuickFiles, SmallTable
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
+@pytest.mark.sampled(3)
 class TestSparkEngine(
     EngineContract, TogetherContract, CensusContract, CensusesContract, LookingContract, ReachedContract
 ):
+    """Spellings and damage are judged by code that threads run as well, which are tried with all of them."""
+
     @pytest.fixture
     def engine(self, spark: Engine) -> Engine:
         return spark

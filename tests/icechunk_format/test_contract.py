@@ -15,6 +15,7 @@ import zarr
 
 from firnline.testing.dated import copy_dated, date
 from firnline.testing.formats import FormatContract, Make
+from harness.lanes import by_lane
 
 from .growing import SPECS, made, storage
 
@@ -90,7 +91,7 @@ def commit(repo: Any, branch: str, number: int) -> None:
 
 class TestIcechunk(FormatContract):
     kit_name = "icechunk"
-    every = 3
+    every = by_lane(6, 6, 1)
 
     @pytest.fixture
     def make(self, written: Path) -> Make:

@@ -145,7 +145,7 @@ def test_a_changed_log_is_this_log_or_none(small: Path, data: st.DataObject) -> 
 def lowered(whole: bytes) -> Iterator[bytes]:
     """Yields the object with each number inside of it made smaller, which may be the length of a list."""
     words = np.frombuffer(body_of(whole)[: len(body_of(whole)) // 4 * 4], "<u4")
-    for at in np.flatnonzero((words > 0) & (words < 4_096)).tolist():
+    for at in np.flatnonzero((words > 0) & (words < 4_096)).tolist()[:: by_lane(3, 3, 1)]:
         for value in {0, int(words[at]) // 2, int(words[at]) - 1}:
             other = words.copy()
             other[at] = value

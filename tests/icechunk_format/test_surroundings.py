@@ -52,6 +52,7 @@ def test_a_hold_that_the_library_would_not_see_is_not_made(
     assert run(["hold", "add", str(folder), "case 7", line[2]]) == 0
 
 
+@pytest.mark.sampled(32)
 @pytest.mark.parametrize("sign", [chr(number) for number in range(32, 127)] + ["ü"])
 def test_every_tag_whose_name_is_allowed_is_seen_by_the_library(small: Path, tmp_path: Path, sign: str) -> None:
     name = f"a{sign}b"
@@ -114,6 +115,8 @@ def test_a_repository_without_refs_stops_a_search_and_is_called_by_its_name(
     assert "cannot read" not in said
 
 
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
 def test_rows_that_cannot_be_told_are_refused_in_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Ids here are no numbers. What an executor said of it came as a stack of calls."""
     line_of(folder)

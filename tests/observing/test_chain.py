@@ -25,6 +25,7 @@ from firnline.journal.audit.verifying import parse_end, read_entries, verify_log
 from firnline.journal.events import UNSEALED, Sealing
 from firnline.ports.observing.news import News
 from firnline.stores.objects import ObjectStores
+from harness.lanes import by_lane
 
 STORE = ObjectStores({})
 WHO = {"user": "ann", "host": "here", "process": "1"}
@@ -146,7 +147,7 @@ def test_the_first_entry_that_is_not_as_it_was_written_is_named(tmp_path: Path, 
     assert broken.value.exit_code == 14
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=by_lane(25, 25, 600), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(number=st.integers(1, 9), at=st.floats(0, 1, exclude_max=True), new=st.binary(min_size=1, max_size=3))
 def test_any_other_byte_in_any_sealed_entry_shows(tmp_path: Path, number: int, at: float, new: bytes) -> None:
     """Without a key, that is so for all entries except the last one: nothing stands after it."""
@@ -207,7 +208,7 @@ def test_entries_from_before_there_was_a_key_are_proven_by_the_first_sealed_one(
         verify_log(STORE, root, Sealing(b"another key", required=True))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=by_lane(15, 15, 300), deadline=None)
 @given(count=st.integers(0, 9 * PER_FOLDER))
 def test_the_end_is_found_wherever_it_is(count: int) -> None:
     found = find_end(_Numbers(count), "r")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from .conftest import TABLE, TOKEN, OpenPage
 
-EXAMPLES = 200 if os.environ.get("FIRNLINE_FULL") else 6
+EXAMPLES = 200 if os.environ.get("FIRNLINE_FULL") else 4
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import pytest
 from firnline.model.files import FileKind
 from firnline.testing.dated import copy_dated
 from firnline.testing.formats import FormatContract, Make
+from harness.lanes import by_lane
 from harness.paimon.reader import TableReader
 
 MARK = {"nobodyKnows": {"this": [1, None]}}
@@ -48,7 +49,7 @@ class RealTable:
 
 class TestPaimon(FormatContract):
     kit_name = "paimon"
-    every = 5
+    every = by_lane(7, 7, 1)
     may_be_gone = frozenset({FileKind.CHANGES_LIST})
 
     @pytest.fixture

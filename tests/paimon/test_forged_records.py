@@ -64,6 +64,7 @@ def test_a_forged_commit_takes_no_file_of_another_folder(copy: Copy, tmp_path: P
     assert everything(copy.folder) == before
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", ["bucket-0/data-x.parquet", "manifest/manifest-x", "../theirs.txt", "x.txt"])
 @pytest.mark.parametrize("move", ["takes", "puts", "replaces"])
 def test_a_forged_commit_moves_nothing_but_metadata(copy: Copy, name: str, move: str) -> None:

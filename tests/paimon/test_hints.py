@@ -89,6 +89,7 @@ def test_java_reads_a_branch_after_an_expiry_whatever_its_hint_said(
     assert copy.process().check(copy.table).sound
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("said", HINTS.values(), ids=list(HINTS))
 @pytest.mark.parametrize("branch", [MAIN, "side"])
 def test_check_tells_just_the_hints_that_mislead_java(

@@ -166,6 +166,7 @@ def _back_and_on(table: JavaTable) -> None:
     table.write(MAIN, [row(8, "eight")])
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("number", [2, 3, 4, 5])
 @pytest.mark.parametrize("act", [_back_to_a_tag, _fast_forward, _back_and_on])
 def test_what_somebody_made_the_newest_stays_the_newest(

@@ -18,7 +18,7 @@ from harness.paimon.shapes import MAIN
 
 from .small import Copy
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def told() -> list[SyncedTable]:
 @pytest.fixture
 def at(lake: RealLake, told: list[SyncedTable]) -> Iterator[str]:
     server = listener(lake.firnline().pointers, "127.0.0.1", 0, TOKEN, told.append)
-    thread = Thread(target=server.serve_forever)
+    thread = Thread(target=server.serve_forever, args=[0.02])
     thread.start()
     yield f"http://127.0.0.1:{server.server_address[1]}/"
     server.shutdown()

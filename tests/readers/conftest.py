@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.neighbours.lakes import RealLake, real_lake
-from tests.tiers.java_spark import JavaSpark, java_spark
+from tests.tiers.java_spark import JavaSpark
 from tests.tiers.lakes import forget_catalogs
 
 
@@ -18,7 +18,5 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealLake]:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[JavaSpark]:
-    """Spark with Iceberg 1.12.0 in a JVM of this worker's own: tests that ask for it share a group."""
-    with java_spark() as session:
-        yield session
+def spark(java_session: JavaSpark) -> JavaSpark:
+    return java_session

@@ -13,7 +13,7 @@ from tests.neighbours.lakes import RealLake
 from tests.readers.streams import AVAILABLE_NOW, CONTINUED, Streams
 from tests.tiers.java_spark import JavaSpark
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("tiers-spark")]
 
 LAST: dict[str, Any] = {"retain_last": 1, "grace": "0s", "blast_radius": 1.0}
 

@@ -59,13 +59,25 @@ def test_dies_at_every_effect(
     operation: Operation, uncut: Uncut, make_world: MakeWorld, when: When, count_cases: CountCases
 ) -> None:
     """A death after one effect leaves what a death before the next one leaves; the long count has both all the same."""
-    for at, effect in enumerate(uncut.effects, 1):
+    chosen = telling(uncut.effects)
+    for at in chosen:
         world = make_world()
         fault = Dying(at, when=when)
         cut(operation, world, fault)
         assert fault.dead
-        assert brought_to_an_end(operation, world) == uncut.picture, f"died {when} {effect}"
-    count_cases("died at an effect, and went on", len(uncut.effects))
+        assert brought_to_an_end(operation, world) == uncut.picture, f"died {when} {uncut.effects[at - 1]}"
+    count_cases("died at an effect, and went on", len(chosen))
+
+
+def telling(effects: list[tuple[str, str]]) -> list[int]:
+    """Returns the numbers of the effects to die at: all in the long count, else the first of each kind in each folder,
+    the last one, and every third.
+    """
+    every = list(range(1, len(effects) + 1))
+    if FULL:
+        return every
+    kinds = [(verb, key.split("/")[-2:-1]) for verb, key in effects]
+    return [at for at in every if at % 3 == 0 or at == len(effects) or kinds.index(kinds[at - 1]) == at - 1]
 
 
 @pytest.mark.sampled(5)
@@ -171,6 +183,7 @@ def test_an_undo_of_a_frozen_process_cannot_land_after_another_stepped_back(worl
     world.check()
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("every", [2, 3, 5] if FULL else [3])
 def test_every_few_requests_are_turned_away(
     operation: Operation, uncut: Uncut, make_world: MakeWorld, every: int

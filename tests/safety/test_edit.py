@@ -22,6 +22,7 @@ from firnline.ops.runs.drop import dropping
 from firnline.policy.native import LONGEST_AGE_MS
 from firnline.ports.formats import Amendment, State
 from firnline.stores.objects import ObjectStores
+from harness.lanes import by_lane
 
 Document = dict[str, Any]
 BIG = 3_000_000_000_000_000_000
@@ -405,7 +406,7 @@ def without_order(said: Document) -> Document:
 
 
 @given(cases())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=by_lane(120, 120, 3_000), deadline=None)
 def test_what_was_expired_comes_back_as_it_was(case: tuple[Document, set[str], set[str]]) -> None:
     before, snapshots, refs = case
     edited, removal = edit.expired(before, snapshots, refs)
@@ -415,7 +416,7 @@ def test_what_was_expired_comes_back_as_it_was(case: tuple[Document, set[str], s
 
 
 @given(cases())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=by_lane(120, 120, 3_000), deadline=None)
 def test_an_expiry_changes_what_it_names_and_the_log_and_nothing_else(
     case: tuple[Document, set[str], set[str]],
 ) -> None:
@@ -435,7 +436,7 @@ def test_an_expiry_changes_what_it_names_and_the_log_and_nothing_else(
 
 
 @given(cases(), st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=by_lane(80, 80, 2_000), deadline=None)
 def test_two_runs_undone_in_any_order_never_leave_a_ref_that_leads_nowhere(
     case: tuple[Document, set[str], set[str]], data: st.DataObject
 ) -> None:
@@ -456,7 +457,7 @@ def test_two_runs_undone_in_any_order_never_leave_a_ref_that_leads_nowhere(
 
 
 @given(cases())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=by_lane(30, 30, 600), deadline=None)
 def test_pyiceberg_reads_what_was_edited(case: tuple[Document, set[str], set[str]]) -> None:
     before, snapshots, refs = case
     if before["format-version"] == 3:

@@ -74,7 +74,7 @@ def careless(target: str) -> Iterator[Careless]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     told.url = f"http://127.0.0.1:{server.server_port}"
-    thread = Thread(target=server.serve_forever, daemon=True)
+    thread = Thread(target=server.serve_forever, args=[0.02], daemon=True)
     thread.start()
     yield told
     server.shutdown()

@@ -1,14 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.tiers.java_spark import JavaSpark, java_spark
+from tests.tiers.java_spark import JavaSpark
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[JavaSpark]:
-    """Spark with Iceberg 1.12.0 in a JVM of this worker's own: tests that ask for it share a group."""
-    with java_spark() as session:
-        yield session
+def spark(java_session: JavaSpark) -> JavaSpark:
+    return java_session

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from firnline.cli.main import run
 from firnline.errors import RefusedForSafety
 from firnline.model.times import DAY_MS
 from firnline.testing.dated import Clock
@@ -30,24 +31,40 @@ def table(tmp_path: Path) -> ToyTable:
 
 
 @pytest.fixture
-def firnline(tmp_path: Path) -> Firnline:
+def firnline(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Firnline:
+    """Runs a command in this process, which found the package as any other does, and returns what it says as JSON."""
+    for name in ("HOME", "PYICEBERG_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    def said(*words: str, code: int = 0) -> Any:
+        capsys.readouterr()
+        ended, (out, err) = run(list(words)), capsys.readouterr()
+        assert ended == code, err
+        return json.loads(err if code else out)
+
+    return said
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Firnline:
     """Runs a command in a process of its own and returns what it says as JSON; of `sql` the lines."""
     around = {**os.environ, "PYTHONPATH": str(PACKAGE), "HOME": str(tmp_path), "PYICEBERG_HOME": str(tmp_path)}
 
-    def run(*words: str, code: int = 0) -> Any:
+    def said(*words: str, code: int = 0) -> Any:
         command = [str(Path(sys.executable).with_name("firnline")), *words]
         ended = subprocess.run(
             command, check=False, env=around, cwd=tmp_path, capture_output=True, text=True, timeout=300
         )
         assert ended.returncode == code, ended.stderr
-        said = ended.stderr if code else ended.stdout
-        return json.loads(said) if "--json" in words else said.splitlines()
+        told = ended.stderr if code else ended.stdout
+        return json.loads(told) if "--json" in words else told.splitlines()
 
-    return run
+    return said
 
 
-def test_plan_and_why(table: ToyTable, firnline: Firnline) -> None:
-    plan = firnline("plan", table.location, *OLD, "--json")
+def test_plan_and_why(table: ToyTable, firnline: Firnline, alone: Firnline) -> None:
+    plan = alone("plan", table.location, *OLD, "--json")
     assert (plan["format"], plan["expire"]) == ("toy", ["1", "3", "4"])
     assert plan["victims"]["by_kind"] == {"data": {"files": 1, "bytes": 13}, "manifest": {"files": 3, "bytes": 80}}
     assert "tag two" in str(firnline("why", table.location, "2", "--json"))
@@ -100,16 +117,16 @@ def test_tags_and_holds(table: ToyTable, firnline: Firnline) -> None:
 @pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
-def test_sql(table: ToyTable, firnline: Firnline) -> None:
+def test_sql(table: ToyTable, alone: Firnline) -> None:
     """Spark plans and reads in processes of its own: there too the entry point leads to the format."""
-    firnline("expire", table.location, *OLD, "--grace", "1h", "--yes", "--json")
+    alone("expire", table.location, *OLD, "--grace", "1h", "--yes", "--json")
     name = f"`{table.location}`"
     asked = (
         f"SELECT count(*) AS live FROM {name}.snapshots; SELECT count(*) AS every FROM {name}.all_snapshots; "
         f"SELECT file_path FROM {name}.files ORDER BY 1; SELECT count(*) AS lists FROM {name}.manifests; "
         f"SELECT name FROM {name}.refs ORDER BY 1; SELECT state FROM {name}.runs"
     )
-    said = "\n".join(firnline("sql", asked))
+    said = "\n".join(alone("sql", asked))
     assert "data-4" in said
     assert "data-5" in said
     assert "committed" in said

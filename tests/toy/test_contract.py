@@ -12,6 +12,7 @@ import pytest
 from firnline.ports.formats import State, TableFormat
 from firnline.spark.session import session
 from firnline.testing.formats import FormatContract, Make
+from harness.lanes import by_lane
 
 from .conftest import PACKAGE
 from .tables import ToyTable
@@ -21,6 +22,7 @@ SOURCE = Path(__file__).parents[2] / "src" / "firnline"
 
 class TestToy(FormatContract):
     kit_name = "toy"
+    every = by_lane(2, 2, 1)
 
     @pytest.fixture
     def make(self) -> Make:

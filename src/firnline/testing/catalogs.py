@@ -184,6 +184,13 @@ class PlacingContract:
     compares: ClassVar[bool] = True
     """Whether of several processes that move one table on at once only one can."""
 
+    @pytest.fixture(scope="class")
+    @classmethod
+    def racers(cls) -> Iterator[Executor]:
+        """Processes, the same for all tests of a class: to start them takes longer than to race."""
+        with ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn")) as started:
+            yield started
+
     @pytest.fixture
     def catalog(self) -> Placing:
         raise NotImplementedError
@@ -276,31 +283,28 @@ class PlacingContract:
         assert placed.keys() <= set(catalog.tables())
 
     def test_of_racing_processes_one_places_a_table(
-        self, catalog: Placing, place: TableName, versions: Iterator[str]
+        self, catalog: Placing, place: TableName, versions: Iterator[str], racers: Executor
     ) -> None:
-        with ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn")) as racers:
-            for number in range(ROUNDS):
-                table = TableName(place.catalog, place.namespace, f"{place.name}_{number}")
-                _race_to_place(racers, catalog, table, None, versions)
+        for number in range(ROUNDS):
+            table = TableName(place.catalog, place.namespace, f"{place.name}_{number}")
+            _race_to_place(racers, catalog, table, None, versions)
 
     def test_of_racing_processes_one_moves_a_table_on(
-        self, catalog: Placing, place: TableName, versions: Iterator[str]
+        self, catalog: Placing, place: TableName, versions: Iterator[str], racers: Executor
     ) -> None:
         """Where nothing compares, several may be told that they did; the table is never lost, and stands at one's."""
         catalog.place_table(place, None, next(versions))
-        with ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn")) as racers:
-            for _ in range(ROUNDS):
-                _race_to_place(racers, catalog, place, catalog.locate(place), versions, self.compares)
+        for _ in range(ROUNDS):
+            _race_to_place(racers, catalog, place, catalog.locate(place), versions, self.compares)
 
     def test_processes_that_place_different_tables_at_once_all_succeed(
-        self, catalog: Placing, place: TableName, versions: Iterator[str]
+        self, catalog: Placing, place: TableName, versions: Iterator[str], racers: Executor
     ) -> None:
         """The catalog and the namespace are not there yet: each of the processes makes them, or finds them made."""
         tables = [TableName(place.catalog, place.namespace, f"{place.name}_{number}") for number in range(RACERS)]
-        with ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn")) as racers:
-            list(racers.map(_woken, range(RACERS)))
-            entered = [racers.submit(catalog.place_table, table, None, next(versions)) for table in tables]
-            assert [entry.result() for entry in entered] == [SwapOutcome.DONE] * RACERS
+        list(racers.map(_woken, range(RACERS)))
+        entered = [racers.submit(catalog.place_table, table, None, next(versions)) for table in tables]
+        assert [entry.result() for entry in entered] == [SwapOutcome.DONE] * RACERS
         assert set(tables) <= set(catalog.tables())
 
 

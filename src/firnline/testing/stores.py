@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import ClassVar
 
@@ -277,21 +277,25 @@ class StoreContract(ReadContract):
 class SharedStoreContract(StoreContract):
     """The contract of a store whose objects other processes see too."""
 
-    def test_of_racing_processes_one_returns(self, store: ReadWrite, root: str) -> None:
-        with _processes() as racers:
-            self._race(racers, store, root)
+    @pytest.fixture(scope="class")
+    @classmethod
+    def processes(cls) -> Iterator[Executor]:
+        """The same for all tests of a class: to start them takes longer than to race."""
+        with ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn")) as started:
+            yield started
 
-    def test_of_racing_processes_that_read_the_same_one_replaces(self, store: ReadWrite, root: str) -> None:
-        with _processes() as racers:
-            self._count_up(racers, store, join(root, "x"))
+    def test_of_racing_processes_one_returns(self, store: ReadWrite, root: str, processes: Executor) -> None:
+        self._race(processes, store, root)
 
-    def test_a_reader_in_another_process_sees_all_or_nothing(self, store: ReadWrite, root: str) -> None:
-        with _processes() as writers:
-            self._watch(writers, store, join(root, "x"))
+    def test_of_racing_processes_that_read_the_same_one_replaces(
+        self, store: ReadWrite, root: str, processes: Executor
+    ) -> None:
+        self._count_up(processes, store, join(root, "x"))
 
-
-def _processes() -> Executor:
-    return ProcessPoolExecutor(RACERS, multiprocessing.get_context("spawn"))
+    def test_a_reader_in_another_process_sees_all_or_nothing(
+        self, store: ReadWrite, root: str, processes: Executor
+    ) -> None:
+        self._watch(processes, store, join(root, "x"))
 
 
 def _try_puts(store: PutIfAbsent, keys: Sequence[str], data: bytes) -> set[str]:

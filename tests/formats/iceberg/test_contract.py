@@ -12,6 +12,7 @@ import pytest
 from firnline.testing.formats import FormatContract, Make
 from firnline.testing.specimens.tables import local_path
 from firnline.testing.tables import QuickFiles, SmallTable
+from harness.lanes import by_lane
 
 MARK = {"nobody-knows": {"this": [1, None]}}
 
@@ -71,6 +72,7 @@ def _mark(document: dict[str, Any]) -> None:
 
 class TestIceberg(FormatContract):
     kit_name = "iceberg"
+    every = by_lane(2, 2, 1)  # of the cuts all remain: before one write, after the next
 
     @pytest.fixture
     def make(self) -> Make:
