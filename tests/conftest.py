@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter, defaultdict
@@ -70,8 +71,19 @@ def _work_in_memory() -> None:
     """Has temporary folders lie in memory where there is much room: every record and every commit is synced to its
     disk, and half of what tests of real tables take is to wait for that. TMPDIR says otherwise.
     """
-    if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > 2 * _ROOM:
+    if "TMPDIR" not in os.environ and os.access(_MEMORY, os.W_OK) and _is_roomy(_MEMORY):
         os.environ["TMPDIR"], tempfile.tempdir = _MEMORY, None
+
+
+def _is_roomy(folder: str) -> bool:
+    """Tells whether tests fit in a folder of memory, beside Spark: its own size may be all of the machine's memory. Programs
+    are put there too.
+    """
+    programs_run = not os.statvfs(folder).f_flag & os.ST_NOEXEC
+    meminfo = Path("/proc/meminfo").read_text(encoding="ascii") if os.path.exists("/proc/meminfo") else ""
+    available = re.search(r"^MemAvailable: +(\d+) kB", meminfo, re.MULTILINE)
+    unused = min(shutil.disk_usage(folder).free, int(available[1]) << 10 if available else 0)
+    return programs_run and unused > 3 * _ROOM
 
 
 def _parse_settings_once() -> None:
