@@ -76,8 +76,8 @@ def _work_in_memory() -> None:
 
 
 def _is_roomy(folder: str) -> bool:
-    """Tells whether tests fit in a folder of memory, beside Spark: its own size may be all of the machine's memory. Programs
-    are put there too.
+    """Tells whether tests fit in a folder of memory, beside Spark: its own size may be all of the machine's memory.
+    Programs are put there too.
     """
     programs_run = not os.statvfs(folder).f_flag & os.ST_NOEXEC
     meminfo = Path("/proc/meminfo").read_text(encoding="ascii") if os.path.exists("/proc/meminfo") else ""
