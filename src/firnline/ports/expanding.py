@@ -196,9 +196,10 @@ _PORTIONS = 2
 """Opened at a time: with more of them the interpreter's lock is what they wait for."""
 _RECALLED = (1_024, 16 << 20)
 """Units and bytes of them that are recalled at a time: that takes a fraction of opening them, in time and in memory."""
-_WAITED_S = 0.002
-"""A call in which the whole process was idle for longer waited for another machine or for a disk. By the clock alone,
-waiting for the interpreter's lock would call for more threads, which wait for it as well.
+_WAITED_S, _WAITED_SHARE = 0.002, 0.25
+"""A call in which the whole process was idle for longer, and for more than this share of it, waited for another
+machine or for a disk. By the clock alone, waiting for the interpreter's lock would call for more threads, which wait
+for it as well.
 """
 
 
@@ -317,24 +318,30 @@ def _numbered(expand: Expand, units: Sequence[File], due: Sequence[int], *most: 
         start += len(portion)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SideBySide:
     """Does some work for each of many: one after the other while nobody waits, side by side from the first that does.
 
-    A file of this machine is read in less time than it takes to hand it to another thread.
+    A file of this machine is read in less time than it takes to hand it to another thread; and threads that only
+    compute hand each other the interpreter's lock at every call that lets go of it.
     """
 
     pool: ThreadPoolExecutor
+    waits: bool = False
+    """Whether one of the calls so far waited; of all that is ever given to it."""
 
     def __call__(self, work: Callable[[T], R], each: Iterable[T], /) -> Iterator[R]:
         due = iter(each)
-        for one in due:
+        while not self.waits:
+            try:
+                one = next(due)
+            except StopIteration:
+                return
             started, worked = time.perf_counter(), time.process_time()
             done = work(one)
-            waited_s = time.perf_counter() - started - (time.process_time() - worked)
+            took_s, busy_s = time.perf_counter() - started, time.process_time() - worked
+            self.waits = took_s - busy_s > max(_WAITED_S, took_s * _WAITED_SHARE)
             yield done
-            if waited_s > _WAITED_S:
-                break
         yield from self.pool.map(work, due)
 
 
