@@ -436,7 +436,9 @@ def test_the_command_searches_all_and_tells_what_it_found(
     assert run(["orphans", "--all", "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["sums"]["tables"] == len(NAMES)
     assert run(["orphans", "lake.db.*"]) == 0
-    assert capsys.readouterr().out.count("nothing to do") == len(NAMES)
+    told = capsys.readouterr().out
+    assert all(name in told for name in NAMES)
+    assert "nothing was changed" in told
     assert run(["orphans", "--all", "--files", "x.csv"]) == 2
 
 

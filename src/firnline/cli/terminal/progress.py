@@ -22,7 +22,7 @@ from firnline.settings import logs_json
 
 SHOWN_AFTER_S = 1.0
 """A step that is over sooner is not drawn: it would only flicker."""
-_PAUSE_S, _TICK_S = 0.1, 0.25
+_PAUSE_S, _TICK_S, _ASIDE_S = 0.1, 0.25, 0.5
 _BAR, _MOST = 20, 6
 _BEHIND = 3
 """What stays free behind a bar: room for the cursor, and for the ^C that a terminal writes itself. Where that began
@@ -122,10 +122,12 @@ class TerminalProgress:
             self._erase()
 
     def stand_aside(self) -> None:
-        """Erases what is drawn, so that a line of the log has room; each step goes on, and is drawn below that."""
+        """Erases what is drawn, so that a line of the log has room; each step goes on, and is drawn below that. Not at
+        once: the line is written after this, and the ticker may come before it.
+        """
         with self._lock:
             self._erase()
-            self._said = self._clock()
+            self._said = self._clock() + _ASIDE_S
 
     def _end_others(self, key: tuple[str, int], now: float) -> None:
         """Ends what this thread did before without knowing how much it would be: nobody else says that it is over."""
@@ -153,7 +155,9 @@ class TerminalProgress:
                 if not self._bars:
                     self._ticker = None
                     return
-                self._draw(self._clock())
+                now = self._clock()
+                if now - self._said >= _PAUSE_S:
+                    self._draw(now)
 
     def _draw(self, now: float) -> None:
         lasting = [bar for bar in self._bars.values() if now - bar.begun >= SHOWN_AFTER_S]
