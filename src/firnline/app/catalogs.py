@@ -79,7 +79,7 @@ class Catalogs:
         names = list(self.configured if among is None else among)
         found: list[TableName] = []
         unread: dict[str, FirnlineError] = {}
-        for name, answer in zip(names, answers(names, lambda name: list(self.open(name).tables())), strict=True):
+        for name, answer in zip(names, answers(names, self._listed_in), strict=True):
             if isinstance(answer, FirnlineError):
                 unread[name] = answer
             else:
@@ -88,8 +88,10 @@ class Catalogs:
 
     def _tables_of(self, names: Iterable[str]) -> list[TableName]:
         """Returns the tables of some catalogs. Raises what is wrong with the first that cannot be read."""
-        listed = all_answers(list(names), lambda name: list(self.open(name).tables()))
-        return [table for tables in listed for table in tables]
+        return [table for tables in all_answers(list(names), self._listed_in) for table in tables]
+
+    def _listed_in(self, catalog: str) -> list[TableName]:
+        return list(self.open(catalog).tables())
 
     def refuse_unknown_names(self, config: Section) -> None:
         """Raises PolicyError unless every catalog, namespace and table that a configuration names exists."""

@@ -110,8 +110,8 @@ def spellings(text: str) -> Spellings:
 @lru_cache(maxsize=4_096)
 def _home(folder: str) -> Spellings | None:
     """Returns what a folder adds to a plain name in it; None where the name would read differently without it."""
-    path = parse_location(folder).path
-    return None if path.endswith("/") else Spellings(str(parse_location(folder)), bare_path(folder))
+    parsed = parse_location(folder)
+    return None if parsed.path.endswith("/") else Spellings(str(parsed), bare_path(folder))
 
 
 def is_dotted(text: str) -> bool:

@@ -332,16 +332,14 @@ class SideBySide:
 
     def __call__(self, work: Callable[[T], R], each: Iterable[T], /) -> Iterator[R]:
         due = iter(each)
-        while not self.waits:
-            try:
-                one = next(due)
-            except StopIteration:
-                return
+        for one in () if self.waits else due:
             started, worked = time.perf_counter(), time.process_time()
             done = work(one)
             took_s, busy_s = time.perf_counter() - started, time.process_time() - worked
-            self.waits = took_s - busy_s > max(_WAITED_S, took_s * _WAITED_SHARE)
+            self.waits |= took_s - busy_s > max(_WAITED_S, took_s * _WAITED_SHARE)
             yield done
+            if self.waits:
+                break
         yield from self.pool.map(work, due)
 
 
