@@ -54,8 +54,11 @@ NOTE = {"firnline.formats.paimon.reading.state._forbidden": _nothing}
 HELD = {"firnline.policy.decide.keep_held": _none}
 
 
-def _of_this_name(work: TableContext, state: State) -> list[Run]:
-    found = list_runs(work.store, work.root(state), state.table, work.sealing(False))
+def _of_this_name(
+    work: TableContext, state: State, *, but: str | None = None, finished: dict[str, Run] | None = None
+) -> list[Run]:
+    root, sealing = work.root(state), work.sealing(False)
+    found = list_runs(work.store, root, state.table, sealing, but=but, finished=finished)
     return [run for run in found if run.uuid == state.uuid and run.plan["table"] == state.table]
 
 

@@ -334,12 +334,31 @@ def has_run(store: EventStore, root: str, run: RunId, uuid: str) -> bool:
         return False
 
 
-def list_runs(store: EventStore, root: str, table: str, sealing: Sealing) -> list[Run]:
-    """Returns every run that was recorded under `root`, in the order of planning."""
+def list_runs(
+    store: EventStore,
+    root: str,
+    table: str,
+    sealing: Sealing,
+    *,
+    but: str | None = None,
+    finished: dict[str, Run] | None = None,
+) -> list[Run]:
+    """Returns every run that was recorded under `root`, in the order of planning, without the one of the stamp `but`.
+
+    Who asks again and again hands in `finished`, which remembers what can never move again: a table may have a
+    thousand runs behind it, each of several objects.
+    """
     base = join(root, "runs") + "/"
     plans = sorted(each.key for each in store.list(base) if each.key.endswith("/plan.json"))
-    stamps = [key.removesuffix("/plan.json").rpartition("/")[2] for key in plans]
-    runs = [load_run(store, root, RunId(table, stamp), sealing) for stamp in stamps]
+    known = {} if finished is None else finished
+    runs = []
+    for key in plans:
+        stamp = key.removesuffix("/plan.json").rpartition("/")[2]
+        if stamp != but:
+            run = known.get(key) or load_run(store, root, RunId(table, stamp), sealing)
+            runs.append(run)
+            if run.is_finished:
+                known[key] = run
     return sorted(runs, key=lambda run: (run.events[0].at_ms, run.id.stamp))  # stamps tell whole seconds
 
 

@@ -24,10 +24,11 @@ def live_roots(
     now_ms: int,
     but: str | None = None,
     pointed: Sequence[PointedVersion] | None = None,
+    finished: dict[str, Run] | None = None,
 ) -> Iterator[Root]:
     """Yields the roots of all snapshots on all branches and tags, staged ones too, the metadata that the table or its
     pointers name, and what undoable runs or holds may bring back; `but` is the stamp of a run that does not count.
-    `pointed` is what the pointers lead to, where that was read a moment ago.
+    `pointed` is what the pointers lead to, where that was read a moment ago, and `finished` remembers runs that are.
     """
     _refuse_unreadable_hold(state)
     table_format = work.source.format
@@ -38,7 +39,7 @@ def live_roots(
     named = (*metadata, *(each.pointer.metadata for each in versions))
     yield from (Root(File(FileKind.METADATA, name), True) for name in named)
     yield from roots_beyond(versions, {file for files in present.values() for file in files})
-    for number, (_, removal) in enumerate(may_come_back(work, state, now_ms, but)):
+    for number, (_, removal) in enumerate(may_come_back(work, state, now_ms, but, finished)):
         revived = _by_owner(table_format, table_format.with_removal(state, removal))
         changed = {owner: files for owner, files in revived.items() if present.get(owner) != files}
         yield from (Root(file, True, f"{owner} in {number}") for owner, files in changed.items() for file in files)
@@ -67,13 +68,17 @@ def _by_owner(table_format: TableFormat, state: State) -> dict[str, list[File]]:
 
 
 def may_come_back(
-    work: TableContext, state: State, now_ms: int, but: str | None = None
+    work: TableContext,
+    state: State,
+    now_ms: int,
+    but: str | None = None,
+    finished: dict[str, Run] | None = None,
 ) -> Iterator[tuple[Run, Removal]]:
     """Yields what other undoable runs took out, and what of any run's removal a hold names: also of runs that are
     done, since the files of a held snapshot outlive the run that took it out.
     """
     held = {hold.snapshot for hold in state.holds if hold.snapshot is not None and hold.in_force(now_ms)}
-    for each in work.recorded(state):
+    for each in work.recorded(state, but=None if held else but, finished=finished):
         if each.id.stamp != but:
             yield from ((each, removal) for removal in each.removals)
         for event in each.attempts if held else ():

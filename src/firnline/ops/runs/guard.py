@@ -83,6 +83,7 @@ class TableGuard:
     elsewhere: ReachableSincePlan = field(init=False)
     bounds: Bounds = NOWHERE
     is_sound: bool = False
+    _finished: dict[str, Run] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.elsewhere = ReachableSincePlan(self.since_plan.choose, real=self.work.real)
@@ -101,7 +102,7 @@ class TableGuard:
         refuse_read(self.work, state, self.run, policy, now_ms)
         refuse_emptied(self.work.source.format, state, self.run)
         self._ask_others(state)
-        needs = live_roots(self.work, state, now_ms, but=self.run.id.stamp)
+        needs = live_roots(self.work, state, now_ms, but=self.run.id.stamp, finished=self._finished)
         self.since_plan.add(needs, self.work.source.format.expand)
 
     def _ask_others(self, state: State) -> None:

@@ -301,11 +301,11 @@ class TableContext:
         configured = policy_in_force(state, self.source.name, self.config, Request()).include_outside.value
         return configured and run.is_sealed
 
-    def recorded(self, state: State) -> list[Run]:
+    def recorded(self, state: State, *, but: str | None = None, finished: dict[str, Run] | None = None) -> list[Run]:
         """Returns every run that is recorded for a table of this uuid, under whatever name it was planned: what any of
         them may bring back is needed. One that was dropped may have left records in the same folder.
         """
-        found = list_runs(self.store, self.root(state), state.table, self.sealing(False))
+        found = list_runs(self.store, self.root(state), state.table, self.sealing(False), but=but, finished=finished)
         return [run for run in found if run.uuid == state.uuid]
 
     def runs(self, state: State) -> list[Run]:
