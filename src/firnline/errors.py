@@ -26,12 +26,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from firnline.callers import in_callers_words
 from firnline.foreign import concealed
 
 
 class FirnlineError(Exception):
     """The base of the tree. Carries a message for people, a stable kind, an exit code and a hint.
 
+    `flags` is the hint as the command line has it.
     Whatever a message quotes, the passwords of addresses do not get out with it.
     """
 
@@ -39,8 +41,13 @@ class FirnlineError(Exception):
     exit_code: ClassVar[int] = 1
 
     def __init__(self, message: str, hint: str = "") -> None:
-        self.message, self.hint = concealed(message), concealed(hint)
-        super().__init__(self.message, self.hint)
+        self.message, self.flags = concealed(message), concealed(hint)
+        super().__init__(self.message, self.flags)
+
+    @property
+    def hint(self) -> str:
+        """What to do, in words of who called."""
+        return in_callers_words(self.flags)
 
     def __str__(self) -> str:
         return self.message

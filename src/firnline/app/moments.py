@@ -78,7 +78,7 @@ def end_ms(until: Cutoff | None, now: int) -> int | None:
         until = until.isoformat()
     end = parse_last_moment(until) if isinstance(until, str) else instant(until)
     if end is not None and end < now:
-        raise UsageError(f"--until {until} has passed", hint="name a later day or instant, or an age from now (30d)")
+        raise UsageError(f"{until} has passed", hint="name a later day or instant, or an age from now (30d)")
     return end
 
 

@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from firnline import __version__
 from firnline.app.observing.watching import end_watch
+from firnline.callers import flags_are_typed
 from firnline.cli.terminal import completing, helping
 from firnline.cli.terminal.gathering import Listed, gathered
 from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, is_verbose, settle_manner
@@ -118,7 +119,8 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Returns the exit code of one command."""
     try:
-        return copy_context().run(_run, arguments)  # what `--log` says ends with the command
+        with flags_are_typed():
+            return copy_context().run(_run, arguments)  # what `--log` says ends with the command
     except BrokenPipeError:
         return _unheard()
     finally:

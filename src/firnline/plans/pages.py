@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from firnline.callers import in_callers_words
 from firnline.foreign import harmless
 from firnline.model.files import Tally
 from firnline.plans.fitting import grid_lines, stays_in_line, turned
@@ -109,7 +110,7 @@ class Page:
         What others wrote is made harmless here, and nowhere else.
         """
         body = [line for block in self.blocks if not isinstance(block, Hint) for line in _lines(block, width, paint)]
-        said = dict.fromkeys(harmless(block.text) for block in self.blocks if isinstance(block, Hint))
+        said = dict.fromkeys(harmless(in_callers_words(block.text)) for block in self.blocks if isinstance(block, Hint))
         hints = [line for text in said for line in _hint_lines(text, width, paint)]
         return "\n".join([*body, "", *hints] if hints else body)
 
@@ -166,6 +167,6 @@ def _block_html(block: Block) -> Markup:
         case Drawn(lines):
             return element("pre", joined(f"{harmless(line)}\n" for line in lines))
         case Hint(text):
-            return paragraph(element("em", f"hint: {text}"))
+            return paragraph(element("em", f"hint: {in_callers_words(text)}"))
         case Grid(rows, headings, right):
             return table(headings, rows, right)

@@ -23,7 +23,7 @@ _HINT = "its page, or the executors' logs, say more; then try again"
 def told(problem: FirnlineError) -> str:
     """Returns the error as text. Its class is the nearest one in the tree that everybody knows; adapters have finer."""
     known = next(each.__name__ for each in type(problem).__mro__ if each.__module__ == FirnlineError.__module__)
-    return json.dumps([known, problem.message, problem.hint])
+    return json.dumps([known, problem.message, problem.flags])
 
 
 def error_of(said: str) -> FirnlineError:
