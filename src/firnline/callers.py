@@ -19,10 +19,11 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
     }
 )
 """What says in Python what these flags say. Of every other flag it is the argument of its name."""
-ONLY_TYPED = frozenset({"all", "list", "log", "name", "output", "policy", "port", "table", "uuid", "allow-outside"})
+ONLY_TYPED = frozenset({"all", "list", "log", "name", "output", "policy", "port"})
 """Flags of commands that Python has no call for, or whose answer it gives as a value: they are left as they are."""
 _FLAG = re.compile(r"(?<![\w-])--(near-misses keep|[a-z][a-z-]*[a-z])(?: (\d[\d.]*%|\d+(?=`)))?(?![\w-])")
-_COMMAND = re.compile(r"(`firnline [^`]*`)")
+_COMMAND = "`firnline "
+_COMMANDS = re.compile(f"({_COMMAND}[^`]*`)")
 _typed = False
 
 
@@ -41,8 +42,8 @@ def in_callers_words(hint: str) -> str:
     """Returns a hint as who called can follow it. A whole command in it stays: that can be typed anywhere."""
     if _typed or "--" not in hint:
         return hint
-    parts = _COMMAND.split(hint)
-    return "".join(part if part.startswith("`firnline ") else _FLAG.sub(_argument, part) for part in parts)
+    parts = _COMMANDS.split(hint)
+    return "".join(part if part.startswith(_COMMAND) else _FLAG.sub(_argument, part) for part in parts)
 
 
 def _argument(flag: re.Match[str]) -> str:

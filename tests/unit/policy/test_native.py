@@ -167,7 +167,7 @@ def test_native_flags_that_make_no_sense_are_refused() -> None:
     policy = Policy((Setting(KeepLast(3), Source(Level.ASKED)),))
     with pytest.raises(UsageError, match=r"do not go with a policy: keep last 3 \(asked\)") as caught:
         with_native_flags(native, policy, older_than_ms=0)
-    assert "--keep-within" in caught.value.hint
+    assert "--keep-within" in caught.value.flags
     assert with_native_flags(native, policy) is native
 
 
