@@ -16,6 +16,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "config": "config of firnline.open",
         "case": "inquiry",
         "by": "inquiry",
+        "keep-expired-refs": 'keep={"history": …}',
     }
 )
 """What says in Python what these flags say. Of every other flag it is the argument of its name."""
@@ -50,7 +51,7 @@ def _argument(flag: re.Match[str]) -> str:
     name, value = flag[1], flag[2]
     if name in ONLY_TYPED:
         return flag[0]
-    if name.startswith("keep-"):
+    if name.startswith("keep-") and name not in ARGUMENTS:
         return f'keep={{"{name.removeprefix("keep-")}": {_literal(value) if value else "…"}}}'
     said = ARGUMENTS.get(name, name.replace("-", "_"))
     return f"{said}={_literal(value)}" if value else said
