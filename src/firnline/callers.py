@@ -20,7 +20,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
     }
 )
 """What says in Python what these flags say. Of every other flag it is the argument of its name."""
-ONLY_TYPED = frozenset({"all", "list", "log", "name", "output", "policy", "port"})
+ONLY_TYPED = frozenset({"all", "list", "log", "memory", "name", "output", "policy", "port"})
 """Flags of commands that Python has no call for, or whose answer it gives as a value: they are left as they are."""
 _FLAG = re.compile(r"(?<![\w-])--(near-misses keep|[a-z][a-z-]*[a-z])(?: (\d[\d.]*%|\d+(?=`)))?(?![\w-])")
 _COMMAND = "`firnline "
