@@ -69,15 +69,18 @@ def test_runs_that_wait_for_grace_are_purged_when_it_is_over(lake: RealLake) -> 
     first = one_round(lake)
     assert {each.status.state for each in first.steps if each.status} == {"committed"}
     assert first.again_ms <= first.ended_ms + 2_500
-    planned = sum(each.status.run.plan["victims"]["files"] for each in first.steps if each.status)
+    planned = {each.status.id: each.status.run.plan["victims"]["files"] for each in first.steps if each.status}
     rounds = [first]
     working = worker(lake, rounds)
-    while not any(each.status and each.status.state == "done" for each in rounds[-1].steps):
+    ended: dict[object, int] = {}
+    while len(ended) < len(planned):  # on a busy machine one round may find the grace of some over, and not of all
         working._sleep_until(rounds[-1].again_ms)
         working.run(once=True)
-        assert len(rounds) < 10
-    ended = [each.status for each in rounds[-1].steps if each.name == "resume" and each.status]
-    assert sum(each.outcomes["deleted"].files for each in ended) == planned > 0
+        done = [each.status for each in rounds[-1].steps if each.status and each.status.state == "done"]
+        ended |= {each.id: each.outcomes["deleted"].files for each in done if each.id in planned}
+        assert len(rounds) < 20
+    assert ended == planned
+    assert sum(planned.values()) > 0
 
 
 def test_what_waits_for_a_person_gets_no_second_plan(lake: RealLake) -> None:
