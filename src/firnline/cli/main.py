@@ -171,8 +171,8 @@ def _fitting(problem: FirnlineError) -> FirnlineError:
     """Returns the error with a hint at `resume` only where this command has begun a run."""
     if isinstance(problem, Interrupted) and not left_undone():
         return Interrupted(problem.message)
-    if isinstance(problem, StoreError) and left_undone() and "firnline resume" not in problem.hint:
-        return type(problem)(problem.message, "; ".join(filter(None, [problem.hint, _GOES_ON])))
+    if isinstance(problem, StoreError) and left_undone() and "firnline resume" not in problem.flags:
+        return type(problem)(problem.message, "; ".join(filter(None, [problem.flags, _GOES_ON])))
     return problem
 
 
