@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from firnline.app.lake_wide.runs import Carried
-from firnline.cli.several import sharing, sums_of_carried, what_goes_on, when_due
+from firnline.cli.several import sharing, stands, sums_of_carried, what_goes_on, when_due
 from firnline.plans.answers import TableAnswer, what_failed
 from firnline.plans.lake_wide import more_tables
 from firnline.plans.orphans import OrphanPlan
@@ -61,7 +61,7 @@ def _row(each: Searched) -> tuple[str, str, str, str]:
     if each.value is None:
         return each.table, "", "", _FAILED
     victims, status = each.value.plan.victims.all, each.value.status
-    state = _REFUSED if _refusal(each) else _FAILED if each.problem else "" if status is None else str(status.state)
+    state = _REFUSED if _refusal(each) else _FAILED if each.problem else "" if status is None else stands(each)
     if not victims.files and not state:
         return each.table, "", "", ""
     return each.table, number(victims.files), size(victims.bytes), state

@@ -103,8 +103,8 @@ def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
 
 
 def what_goes_on(answers: Sequence[AnyCarried]) -> Iterator[Hint]:
-    """Yields what can be done with the runs; nothing where there is none."""
-    if any(map(_goes_on, answers)):
+    """Yields what can be done with the runs; nothing where there is none, or where all have come to their end."""
+    if any(_goes_on(each) and not _has_ended(each) for each in answers):
         yield Hint("`firnline runs` shows each run; `firnline undo RUN` brings one back as long as it can be undone")
         yield Hint("`firnline purge` deletes the files of all of them, once grace is over")
 
@@ -113,6 +113,10 @@ def _goes_on(each: AnyCarried) -> bool:
     """Tells whether there is a run of the table, which was not called off."""
     status = None if each.value is None else each.value.status
     return status is not None and status.state is not RunState.CANCELLED
+
+
+def _has_ended(each: AnyCarried) -> bool:
+    return each.value is not None and each.value.status is not None and each.value.status.run.is_finished
 
 
 def sharing(answers: Sequence[Answered], is_alike: Callable[[Answered], bool]) -> list[Answered]:
@@ -136,10 +140,10 @@ def _carried_row(each: AnyCarried) -> tuple[str, ...]:
     if each.value is None or (each.problem is not None and not _goes_on(each)):
         return (each.table, "", "", "", why)  # what it planned does not go
     victims = _victims(each)
-    return (each.table, number(_expired(each)), number(victims.files), size(victims.bytes), why or _stands(each))
+    return (each.table, number(_expired(each)), number(victims.files), size(victims.bytes), why or stands(each))
 
 
-def _stands(each: AnyCarried) -> str:
+def stands(each: AnyCarried) -> str:
     """Returns the state of the table's run in a few words; if there is no run, that nothing was changed."""
     status = None if each.value is None else each.value.status
     if status is None:
