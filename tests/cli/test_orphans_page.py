@@ -55,6 +55,7 @@ def test_a_dry_run_of_many_tables_fits_a_page_and_asks_nothing(
         [str(TABLES), "tables", "3", "2.9", "KiB"],
     ]
     assert "nothing was changed" in shown
+    assert any("`-v` gives each table a line" in line for line in shown)
     assert "deleted now: 0 files, 0 B" not in shown
     assert many.everything() == before
 
@@ -104,3 +105,8 @@ def test_nothing_goes_on_where_every_run_has_ended(many: Lake, capsys: Capture) 
     assert "deleted now: 3 files" in shown
     assert "firnline undo" not in shown
     assert "firnline purge" not in shown
+
+
+def test_where_each_table_has_a_line_none_is_promised(lake: Lake, capsys: Capture) -> None:
+    lake.another("users")
+    assert "`-v`" not in said(capsys, "orphans", "--all", "--dry-run")

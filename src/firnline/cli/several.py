@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Answered = TypeVar("Answered")
 
+UNREACHED = "the stop came before them"
 _ENDS = {RunState.PLANNED: "the time to undo ends, and commits begin,", RunState.COMMITTED: "grace ends"}
 """What a run in a state waits for that waits for an instant."""
 
@@ -82,11 +83,11 @@ def sums_of_carried(answers: Sequence[AnyCarried]) -> dict[str, Any]:
 
 def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
     sums = sums_of_carried(answers)
-    idle, unreached = sharing(answers, _is_idle), sharing(answers, _is_unreached)
+    idle, unreached = sharing(answers, _is_idle), sharing(answers, is_unreached)
     apart = set(map(id, (*idle, *unreached)))
     rows = [_carried_row(each) for each in answers if id(each) not in apart]
     if unreached:
-        rows.append((more_tables(unreached), "", "", "", "the stop came before them"))
+        rows.append((more_tables(unreached), "", "", "", UNREACHED))
     if idle:
         rows.append((more_tables(idle), "0", "0", size(0), "nothing to do"))
     victims = sums["victims"]
@@ -125,7 +126,7 @@ def sharing(answers: Sequence[Answered], is_alike: Callable[[Answered], bool]) -
     return alike if len(alike) > MOST_IDLE and not is_verbose() else []
 
 
-def _is_unreached(each: AnyCarried) -> bool:
+def is_unreached(each: AnyCarried) -> bool:
     """Tells whether a stop came before anything was done to the table."""
     return isinstance(each.problem, Interrupted) and (each.value is None or each.value.status is None)
 
