@@ -12,8 +12,8 @@ import sys
 
 if (
     "".join(sys.argv[:1]).rpartition("/")[2] == "firnline"
-    and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-):
+    or (sys.argv[:1] == ["-m"] and "-m firnline " in f"{' '.join(sys.orig_argv)} ".replace("-mfirn", "-m firn"))
+) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     # 1. The command is started, and imports all of its parts: a quarter of a second.
     # 2. The operator presses Ctrl-C. Whichever import is under way ends in a traceback that tells nothing.
     # Nothing was begun, so the signal may end the process by itself; `main` of the command line listens again.

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Unpack
 
 from firnline.app.many import AT_ONCE
 from firnline.app.moments import Cutoff
-from firnline.app.naming import RunNamed, Snapshot, Table, one_run_named, run_named, snapshot_meant, tables_meant
+from firnline.app.naming import (
+    RunNamed,
+    Snapshot,
+    Table,
+    one_run_named,
+    run_named,
+    snapshot_meant,
+    tables_meant,
+    texts_meant,
+)
 from firnline.app.places import Places, places_of
 from firnline.app.requests import RunOptions, TermOptions, request_of, search_of, takes, terms_of
 from firnline.app.runs import Leave, Runs
@@ -160,12 +169,12 @@ class Lake(LookingVerbs, MarkingVerbs):
         """Returns what a run would do, or one that drops refs; `asked` are the options of `expire`. Changes nothing;
         `save` writes the plan into a new run record, `files` the list of files that would go.
         """
-        return self._runs.plan(table, replace(request_of(**asked), drop=tuple(drop)), save, files)
+        return self._runs.plan(table, replace(request_of(**asked), drop=texts_meant("drop", drop)), save, files)
 
     @takes(RunOptions)
     def graph(self, table: Table, *, drop: Iterable[str] = (), **asked: Unpack[RunOptions]) -> SnapshotGraph:
         """Returns the table's snapshots before and after a run, with all that names and keeps them. Changes nothing."""
-        return self._runs.graph(table, replace(request_of(**asked), drop=tuple(drop)))
+        return self._runs.graph(table, replace(request_of(**asked), drop=texts_meant("drop", drop)))
 
     @takes(RunOptions)
     def expire(
@@ -194,7 +203,7 @@ class Lake(LookingVerbs, MarkingVerbs):
         **asked: Unpack[RunOptions],
     ) -> RunStatus | PlanView:
         """Returns the run that drops tags or branches with the files that nothing else needs; nothing else goes."""
-        request = replace(request_of(**asked), drop=tuple(refs))
+        request = replace(request_of(**asked), drop=texts_meant("refs", refs))
         return self._runs.carry_out(table, request, confirm, break_lease)
 
     @takes(RunOptions)
@@ -312,9 +321,9 @@ class Lake(LookingVerbs, MarkingVerbs):
         table: Table,
         *,
         older_than: Cutoff | None = None,
-        same: tuple[tuple[str, str], ...] = (),
-        dead: frozenset[str] = frozenset(),
-        also: tuple[str, ...] = (),
+        same: Iterable[tuple[str, str]] = (),
+        dead: Iterable[str] = (),
+        also: Iterable[str] = (),
         keep_near_misses: bool = False,
         **terms: Unpack[TermOptions],
     ) -> OrphanAnswer:
@@ -353,5 +362,5 @@ def open_lake(
     """Returns the lake that firnline.yaml and PyIceberg's configuration describe. `trust` names snapshots whose
     manifest lists are whole, whatever their summaries say.
     """
-    trusted = frozenset(map(str, trust))
+    trusted = frozenset(texts_meant("trust", trust))
     return Lake(places_of(read_config(config), engine, session, progress, interrupted, trust=trusted), config)

@@ -122,7 +122,5 @@ def _read(path: Path) -> Section:
         raise PolicyError(f"{path}:{line} is not UTF-8", hint="save the file as UTF-8") from problem
     except OSError as problem:
         said = problem.strerror or problem
-        raise PolicyError(
-            f"cannot read {path}: {said}", hint="name another file with --config, or with --policy"
-        ) from problem
+        raise PolicyError(f"cannot read {path}: {said}", hint="name another file with --config") from problem
     return parse_policy(text, str(path))

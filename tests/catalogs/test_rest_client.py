@@ -196,6 +196,27 @@ def test_a_server_that_never_turns_the_page_is_not_asked_for_ever(desk: Desk) ->
         list(catalog_at(desk).tables())
 
 
+@pytest.mark.parametrize("ends", ["/namespaces", "west/tables"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"namespaces": None, "identifiers": None},
+        {"namespaces": "eu", "identifiers": "events"},
+        {"namespaces": ["eu"], "identifiers": ["events"]},
+        {"namespaces": [[]], "identifiers": [{}]},
+        {"namespaces": [["eu", 1]], "identifiers": [{"name": 1}]},
+        {"namespaces": [{"eu": 1}], "identifiers": [["eu", "west", "events"]]},
+    ],
+    ids=str,
+)
+def test_what_is_no_listing_is_not_an_empty_one(desk: Desk, ends: str, body: dict[str, Any]) -> None:
+    """A gateway that wants a login says so with 200 and a page: no table would be there, and their files nobody's."""
+    desk.rules.append(lambda verb, path: (200, body) if path.endswith(ends) else None)
+    with pytest.raises(UnreadableMetadata, match="is no listing of"):
+        list(catalog_at(desk).tables())
+
+
 def test_another_separator_is_used_where_the_server_says_so(desk: Desk) -> None:
     desk.config = {"overrides": {"namespace-separator": "%2E"}}
     with pytest.raises(NoSuchTable):

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,33 @@ def test_what_others_registered_runs_and_nothing_is_taken_apart(arguments: list[
     assert ended.returncode == code
     assert ended.stdout.endswith("last words\n")
     assert "taken apart" not in ended.stdout
+
+
+BUSY = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+def stopped(arguments):
+    atexit.register(lambda: print("last words"))
+    pool, begun, never = ThreadPoolExecutor(2), Event(), Event()
+    def waits_then_asks():
+        begun.set()
+        never.wait(WAITS)
+        pool.submit(print)
+    pool.submit(waits_then_asks).add_done_callback(lambda done: print(done.exception(), file=sys.stderr))
+    begun.wait()
+    return 130
+module.run = stopped
+main()
+"""
+
+
+@pytest.mark.parametrize("waits", ["60", "0.05"], ids=["a server that hangs", "work that goes on"])
+def test_a_command_that_was_stopped_waits_for_none_of_its_threads(waits: str) -> None:
+    """Python would, and has no new thread for them by then: each ended in a traceback."""
+    begun = time.monotonic()
+    ended = ran(LEAVES.replace("main()\n", BUSY.replace("WAITS", waits)))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "last words\n", "")
+    assert time.monotonic() - begun < 30
 
 
 def test_an_error_that_nobody_caught_still_shows() -> None:
@@ -104,6 +132,36 @@ def test_ctrl_c_while_its_parts_are_loaded_ends_it_without_a_word(first: str) ->
     """From the first of them on: the package's own imports are as good a moment as any other."""
     ended = ran(hurried(first), "--version")
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
+
+
+AS_MODULE = """
+import importlib.abc, os, runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.argv, sys.orig_argv = ["-m", "--version"], ["python", "-X", "utf8", *ORIGIN, "--version"]
+class Hurry(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "firnline.arrival":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Hurry())
+try:
+    import firnline
+except KeyboardInterrupt:
+    print("the program's own")
+"""
+
+
+@pytest.mark.parametrize(
+    ("origin", "code", "out"),
+    [
+        (["-m", "firnline"], -signal.SIGINT, ""),
+        (["-mfirnline"], -signal.SIGINT, ""),
+        (["-m", "another", "firnline"], 0, "the program's own\n"),
+    ],
+)
+def test_ctrl_c_while_the_module_is_loaded_ends_it_without_a_word(origin: list[str], code: int, out: str) -> None:
+    """As `python -m firnline` has it: the package is loaded before its name is among the arguments."""
+    ended = ran(AS_MODULE.replace("ORIGIN", repr(origin)))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, out, "")
 
 
 def test_where_ctrl_c_is_ignored_it_stays_ignored() -> None:

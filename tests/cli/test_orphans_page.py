@@ -11,7 +11,7 @@ import pytest
 
 from firnline.app.places import now_ms
 from firnline.cli.main import run
-from firnline.model.times import DAY_MS
+from firnline.model.times import DAY_MS, due_minute, parse_instant
 from tests.cli.saying import Capture, said
 from tests.cli.test_flags import date
 
@@ -55,6 +55,7 @@ def test_a_dry_run_of_many_tables_fits_a_page_and_asks_nothing(
         [str(TABLES), "tables", "3", "2.9", "KiB"],
     ]
     assert "nothing was changed" in shown
+    assert any("`-v` gives each table a line" in line for line in shown)
     assert "deleted now: 0 files, 0 B" not in shown
     assert many.everything() == before
 
@@ -81,3 +82,31 @@ def test_what_goes_is_told_with_what_became_of_it(many: Lake, capsys: Capture) -
     assert "name_05      2" in shown
     assert "deleted now: 3 files, 2.9 KiB" in shown
     assert shown.count(" done") == 2
+
+
+def test_a_search_that_finds_what_a_run_already_waits_with_says_so(many: Lake, capsys: Capture) -> None:
+    said(capsys, "orphans", "--all", "--yes", "--grace", "1h")
+    first = json.loads(said(capsys, "runs", "--json"))["runs"]
+    shown = said(capsys, "orphans", "--all", "--yes", "--grace", "2h")
+    for each in first:
+        assert f"committed, waits for the earlier run {each['run']}" in shown
+
+
+def test_what_waits_for_another_run_tells_no_instant_of_its_own(many: Lake, capsys: Capture) -> None:
+    said(capsys, "orphans", "--all", "--yes", "--grace", "2h")
+    first = min(each["grace_ends"] for each in json.loads(said(capsys, "runs", "--json"))["runs"])
+    said(capsys, "orphans", "--all", "--yes", "--grace", "0s")
+    told = f"nothing was deleted: the first of them is due at {due_minute(parse_instant(first))} UTC"
+    assert told in said(capsys, "purge").splitlines()
+
+
+def test_nothing_goes_on_where_every_run_has_ended(many: Lake, capsys: Capture) -> None:
+    shown = said(capsys, "orphans", "--all", "--yes", "--grace", "0s")
+    assert "deleted now: 3 files" in shown
+    assert "firnline undo" not in shown
+    assert "firnline purge" not in shown
+
+
+def test_where_each_table_has_a_line_none_is_promised(lake: Lake, capsys: Capture) -> None:
+    lake.another("users")
+    assert "`-v`" not in said(capsys, "orphans", "--all", "--dry-run")

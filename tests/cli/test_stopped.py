@@ -6,13 +6,17 @@ import json
 import os
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from firnline.app.places import now_ms
 from firnline.app.runs import Runs
 from firnline.cli.main import run
 from firnline.formats.iceberg.table import IcebergFormat
+from firnline.model.times import DAY_MS
+from tests.cli.test_flags import date
 
 Lake = Any
 Capture = pytest.CaptureFixture[str]
@@ -90,3 +94,24 @@ def test_a_stop_among_runs_is_told_once_with_what_goes_on(
     listed = json.loads("\n".join(told[1:]))
     assert listed["error"]["message"] == f"interrupted: resume was stopped, 3 of {TABLES} tables are done"
     assert len(told) == 2
+
+
+def test_a_stop_among_searches_is_no_failure_and_is_told_once(
+    many: Lake, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("events", *(f"t{number:02}" for number in range(TABLES - 1))):
+        lost = Path(f"ns/{name}/data/lost.parquet")
+        lost.parent.mkdir(parents=True, exist_ok=True)
+        lost.write_bytes(b"x")
+        date(lost, now_ms() - 30 * DAY_MS)
+    pressing(monkeypatch, Runs, "advance", 2)
+    out, told = stopped(capsys, "orphans", "--all", "--yes", "--grace", "0s", "--at-once", "1")
+    assert told == [
+        "stopping at the next batch; once more stops at once",
+        f"interrupted: orphans was stopped, 1 of {TABLES} tables are done; {GOES_ON}",
+    ]
+    rows = [line.split() for line in out.splitlines() if line.startswith("  ")]
+    assert [row[-1] for row in rows[1:3]] == ["stopped", "done"]
+    assert rows[3] == ["and", str(TABLES - 2), "tables", "more", "the", "stop", "came", "before", "them"]
+    assert "failed" not in out
+    assert "stopped before" not in out

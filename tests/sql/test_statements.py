@@ -248,3 +248,20 @@ def test_a_misspelt_first_word_is_named(text: str, near: str) -> None:
     with pytest.raises(UsageError, match=f"no statement begins with {text.split(maxsplit=1)[0]}") as refused:
         parse(text)
     assert refused.value.hint == f"did you mean {near}?"
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "shown"),
+    [
+        ("SHOW TABLES IN", "a namespace's name is missing", "SHOW TABLES IN catalog.ns"),
+        ("SHOW TABLES FROM .a", "a namespace's name is missing", "SHOW TABLES IN catalog.ns"),
+        ("SHOW TABLES IN a LIKE", "the pattern after LIKE is missing", "SHOW TABLES IN catalog.ns"),
+        ("SHOW TABLES LIKE", "the pattern after LIKE is missing", "SHOW TABLES IN catalog.ns"),
+        ("USE TABLE .", "a table's name is missing", "USE TABLE ns.table"),
+        ("TAG SNAPSHOT 5 OF", "a table's name is missing", "TAG snapshot N OF"),
+    ],
+)
+def test_what_is_missing_is_told_with_the_statement_that_misses_it(text: str, told: str, shown: str) -> None:
+    with pytest.raises(UsageError, match=told) as refused:
+        parse(text)
+    assert refused.value.hint.startswith(shown)

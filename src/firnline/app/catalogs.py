@@ -209,7 +209,7 @@ class Catalogs:
         if not found and listed and len(parts_of(text)) == 1:
             from firnline.catalogs.troubles import guess
 
-            raise NoSuchTable(missing.message, guess(TableName(listed[0].catalog, (), text), listed) or missing.hint)
+            raise NoSuchTable(missing.message, guess(TableName(listed[0].catalog, (), text), listed) or missing.flags)
         if not found:
             raise missing
         if len(found) > 1:

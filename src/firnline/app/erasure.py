@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from firnline.app.naming import Table
+from firnline.app.naming import Table, texts_meant
 from firnline.app.places import Places
 from firnline.app.runs import Leave, Runs
 from firnline.errors import FirnlineError, RefusedForSafety, TableMoved, UnreadableMetadata, UsageError
@@ -177,7 +177,7 @@ class Erasures:
         for tier in tiers:
             tier.refuse_unbundled()
         theirs = [(tier, tier.find()) for tier in tiers]
-        paths = {path: _as_live(path, live, theirs) for path in files}
+        paths = {path: _as_live(path, live, theirs) for path in texts_meant("files", files)}
         found = _Everywhere(tuple(paths), [_There(work, None, _asked(paths, lambda path: frozenset((path,))))], [])
         for tier, there in theirs:
             others = [each.policy.root for each in tiers if each is not tier]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from firnline.app.catalogs import Table as Named
@@ -69,6 +69,28 @@ def tables_meant(tables: Table | Iterable[Table]) -> tuple[Named, ...]:
     if isinstance(tables, TableName | str) or not isinstance(tables, Iterable):
         return (table_meant(tables),)
     return tuple(map(table_meant, tables))
+
+
+def texts_meant(asked: str, texts: object) -> tuple[str, ...]:
+    """Returns each of several names, ids or locations; the one that is given alone, which would be taken for a list of
+    its letters. Raises UsageError for what is none.
+    """
+    several = (texts,) if isinstance(texts, str | os.PathLike) else texts
+    if isinstance(several, Iterable) and not isinstance(several, bytes | Mapping):
+        found = [_text(each) for each in several]
+        texts_alone = tuple(each for each in found if each is not None)
+        if len(texts_alone) == len(found):
+            return texts_alone
+    raise UsageError(f"{asked}: {texts!r:.64} is no list of texts", hint=f'{asked}=["…", "…"]')
+
+
+def _text(each: object) -> str | None:
+    match each:
+        case str() | os.PathLike():
+            return os.fsdecode(each)
+        case int() if not isinstance(each, bool):
+            return str(each)
+    return None
 
 
 def snapshot_meant(snapshot: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
@@ -19,6 +19,7 @@ from firnline.app.moments import (
     duration_ms,
     instant,
 )
+from firnline.app.naming import texts_meant
 from firnline.app.runs import Leave
 from firnline.errors import PolicyError, UsageError
 from firnline.plans.request import Request
@@ -67,9 +68,9 @@ class SearchOptions(TermOptions, total=False):
     """What a search may be asked for, as `search_of` and `terms_of` take it."""
 
     older_than: Cutoff | None
-    same: tuple[tuple[str, str], ...]
-    dead: frozenset[str]
-    also: tuple[str, ...]
+    same: Iterable[tuple[str, str]]
+    dead: Iterable[str]
+    also: Iterable[str]
     keep_near_misses: bool
 
 
@@ -109,15 +110,26 @@ def request_of(
 
 def search_of(
     older_than: Cutoff | None = None,
-    same: tuple[tuple[str, str], ...] = (),
-    dead: frozenset[str] = frozenset(),
-    also: tuple[str, ...] = (),
+    same: Iterable[tuple[str, str]] = (),
+    dead: Iterable[str] = (),
+    also: Iterable[str] = (),
     keep_near_misses: bool = False,
 ) -> SearchRequest:
-    """Returns what a search is asked for. `also` are tables that no catalog has."""
+    """Returns what a search is asked for. `also` are tables that no catalog has. Raises UsageError for what is no list
+    of names, or of pairs.
+    """
     from firnline.ops.orphans.rules import SearchRequest
 
-    return SearchRequest(cutoff_ms(older_than), same, dead, also, keep_near_misses)
+    gone, beside = frozenset(texts_meant("dead", dead)), texts_meant("also", also)
+    return SearchRequest(cutoff_ms(older_than), _pairs(same), gone, beside, keep_near_misses)
+
+
+def _pairs(same: object) -> tuple[tuple[str, str], ...]:
+    """Returns pairs of places that are one."""
+    found = tuple(same) if isinstance(same, Iterable) and not isinstance(same, str | Mapping) else (None,)
+    if all(isinstance(each, tuple | list) and len(each) == 2 and set(map(type, each)) == {str} for each in found):
+        return tuple((one, other) for one, other in found)
+    raise UsageError(f"same: {same!r:.64} is no list of pairs", hint='same=[("s3://old-name", "s3://new-name")]')
 
 
 def terms_of(

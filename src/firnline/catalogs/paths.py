@@ -56,7 +56,7 @@ def _look(location: str, store: Read) -> str:
     try:
         name = current_name(store.names(join(location, "metadata")), hint)
     except UnreadableMetadata as error:
-        raise type(error)(f"{location}: {error.message}", error.hint) from error
+        raise type(error)(f"{location}: {error.message}", error.flags) from error
     if name is None:
         raise NoSuchTable(f"no Iceberg table at {location}", "a table's folder has a folder `metadata` in it")
     return join(location, "metadata", name)

@@ -20,7 +20,7 @@ from firnline.cli.terminal.gathering import Listed, gathered
 from firnline.cli.terminal.manners import QUIET_HELP, VERBOSE_HELP, is_verbose, settle_manner
 from firnline.cli.terminal.opening import left_undone, what_was_stopped
 from firnline.cli.terminal.output import output_for
-from firnline.cli.terminal.process import leave_whole, leaving, listen_again, settle_in
+from firnline.cli.terminal.process import leave_at_once, leave_whole, leaving, listen_again, settle_in
 from firnline.cli.terminal.progress import clean_line
 from firnline.cli.terminal.saying import written
 from firnline.errors import FirnlineError, Interrupted, StoreError, UsageError
@@ -113,7 +113,10 @@ def main(arguments: list[str] | None = None) -> None:
     settle_in()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name may have letters that the terminal does not
-    sys.exit(leaving(run(given)))
+    code = leaving(run(given))
+    if code == Interrupted.exit_code and arguments is None:
+        leave_at_once()
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
@@ -171,8 +174,8 @@ def _fitting(problem: FirnlineError) -> FirnlineError:
     """Returns the error with a hint at `resume` only where this command has begun a run."""
     if isinstance(problem, Interrupted) and not left_undone():
         return Interrupted(problem.message)
-    if isinstance(problem, StoreError) and left_undone() and "firnline resume" not in problem.hint:
-        return type(problem)(problem.message, "; ".join(filter(None, [problem.hint, _GOES_ON])))
+    if isinstance(problem, StoreError) and left_undone() and "firnline resume" not in problem.flags:
+        return type(problem)(problem.message, "; ".join(filter(None, [problem.flags, _GOES_ON])))
     return problem
 
 

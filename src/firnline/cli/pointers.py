@@ -41,7 +41,7 @@ def sync(
     """Bring the pointers of TABLES, or of every table, to what their catalogs say, and tell what was stale."""
     from firnline.lake import open_lake
 
-    done = open_lake(config).pointers.sync(tables, take_over=take_over)
+    done = open_lake(config).pointers.sync(tables or None, take_over=take_over)
     output = output_for(as_json)
     output.show(Page(tuple(_synced(done))), {"tables": [each.to_json() for each in done]})
     problems = [problem for each in done for problem in each.problems]

@@ -228,7 +228,7 @@ def _show_each(
     stopped_after(listed)
     for each in listed:
         if each.problem is not None and not isinstance(each.problem, Interrupted):  # a stop is told once, at the end
-            output_for(as_json).fail(type(each.problem)(f"{each.table}: {each.problem.message}", each.problem.hint))
+            output_for(as_json).fail(type(each.problem)(f"{each.table}: {each.problem.message}", each.problem.flags))
     carried = [status for each in listed for status in each.value or ()]
     is_whole = all(each.problem is None for each in listed)
     none = shown.none_of(carried)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from firnline.app.lake_wide.runs import Carried
-from firnline.cli.several import sharing, sums_of_carried, what_goes_on, when_due
+from firnline.cli.several import UNREACHED, is_unreached, sharing, stands, sums_of_carried, what_goes_on, when_due
+from firnline.errors import Interrupted
 from firnline.plans.answers import TableAnswer, what_failed
 from firnline.plans.lake_wide import more_tables
 from firnline.plans.orphans import OrphanPlan
 from firnline.plans.pages import Block, Grid, Hint, Line, Page, counted, number, shortened, size
 
 Searched = TableAnswer[Carried[OrphanPlan]]
-_FAILED, _REFUSED = "failed", "refused"
+_FAILED, _REFUSED, _STOPPED = "failed", "refused", "stopped"
+_CLASSES = "`firnline orphans TABLE --dry-run` shows one of them class by class"
 _REASONS = 10
 
 
@@ -35,21 +38,29 @@ def searched_blocks(answers: Sequence[Searched]) -> Iterator[Block]:
     else:
         yield Line("nothing was changed")
     yield from when_due(answers)
-    yield Hint("`firnline orphans TABLE --dry-run` shows one of them class by class; `-v` gives each table a line here")
+    yield Hint(
+        f"{_CLASSES}; `-v` gives each table a line here" if any(map(itemgetter(0), _alike(answers))) else _CLASSES
+    )
     yield from what_goes_on(answers)
 
 
 def _found_blocks(answers: Sequence[Searched]) -> Iterator[Block]:
     sums, listed = sums_of_carried(answers), sorted(answers, key=_place)
-    alike = [sharing(listed, _is_failed), sharing(listed, _is_idle)]
-    apart = {id(each) for some in alike for each in some}
+    alike = _alike(listed)
+    apart = {id(each) for some, _ in alike for each in some}
     rows = [_row(each) for each in listed if id(each) not in apart]
-    rows += [(more_tables(some), "", "", _row(some[0])[3] or "nothing to remove") for some in alike if some]
+    rows += [(more_tables(some), "", "", told) for some, told in alike if some]
     victims = sums["victims"]
     last = (counted(sums["tables"], "table"), number(victims["files"]), size(victims["bytes"]), "")
     yield Grid((*rows, last), ("table", "files", "bytes", ""), right=frozenset({1, 2}))
     yield from what_failed("not carried out: {}; not counted above", sums["failed"], sums["unread_catalogs"])
     yield from _reasons(answers)
+
+
+def _alike(answers: Sequence[Searched]) -> list[tuple[list[Searched], str]]:
+    """Returns the tables that share a line each, and what is told of them there."""
+    kinds = ((_is_failed, _FAILED), (is_unreached, UNREACHED), (_is_idle, "nothing to remove"))
+    return [(sharing(answers, is_one), told) for is_one, told in kinds]
 
 
 def _place(each: Searched) -> tuple[bool, bool, int, str]:
@@ -58,13 +69,17 @@ def _place(each: Searched) -> tuple[bool, bool, int, str]:
 
 
 def _row(each: Searched) -> tuple[str, str, str, str]:
-    if each.value is None:
-        return each.table, "", "", _FAILED
+    if each.value is None or is_unreached(each):
+        return each.table, "", "", _problem(each)
     victims, status = each.value.plan.victims.all, each.value.status
-    state = _REFUSED if _refusal(each) else _FAILED if each.problem else "" if status is None else str(status.state)
+    state = _REFUSED if _refusal(each) else _problem(each) if each.problem else "" if status is None else stands(each)
     if not victims.files and not state:
         return each.table, "", "", ""
     return each.table, number(victims.files), size(victims.bytes), state
+
+
+def _problem(each: Searched) -> str:
+    return _STOPPED if isinstance(each.problem, Interrupted) else _FAILED
 
 
 def _is_failed(each: Searched) -> bool:
@@ -86,7 +101,7 @@ def _reasons(answers: Sequence[Searched]) -> Iterator[Line]:
     times: Counter[str] = Counter()
     for each in answers:
         why = _refusal(each) if each.problem is None else each.problem.message
-        if why:
+        if why and not isinstance(each.problem, Interrupted):  # a stop is told once, at the end
             first.setdefault(why, each.table)
             times[why] += 1
     for why, table in list(first.items())[:_REASONS]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Answered = TypeVar("Answered")
 
+UNREACHED = "the stop came before them"
 _ENDS = {RunState.PLANNED: "the time to undo ends, and commits begin,", RunState.COMMITTED: "grace ends"}
 """What a run in a state waits for that waits for an instant."""
 
@@ -82,11 +83,11 @@ def sums_of_carried(answers: Sequence[AnyCarried]) -> dict[str, Any]:
 
 def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
     sums = sums_of_carried(answers)
-    idle, unreached = sharing(answers, _is_idle), sharing(answers, _is_unreached)
+    idle, unreached = sharing(answers, _is_idle), sharing(answers, is_unreached)
     apart = set(map(id, (*idle, *unreached)))
     rows = [_carried_row(each) for each in answers if id(each) not in apart]
     if unreached:
-        rows.append((more_tables(unreached), "", "", "", "the stop came before them"))
+        rows.append((more_tables(unreached), "", "", "", UNREACHED))
     if idle:
         rows.append((more_tables(idle), "0", "0", size(0), "nothing to do"))
     victims = sums["victims"]
@@ -103,8 +104,8 @@ def _carried_blocks(answers: Sequence[AnyCarried]) -> Iterator[Block]:
 
 
 def what_goes_on(answers: Sequence[AnyCarried]) -> Iterator[Hint]:
-    """Yields what can be done with the runs; nothing where there is none."""
-    if any(map(_goes_on, answers)):
+    """Yields what can be done with the runs; nothing where there is none, or where all have come to their end."""
+    if any(_goes_on(each) and not _has_ended(each) for each in answers):
         yield Hint("`firnline runs` shows each run; `firnline undo RUN` brings one back as long as it can be undone")
         yield Hint("`firnline purge` deletes the files of all of them, once grace is over")
 
@@ -115,13 +116,17 @@ def _goes_on(each: AnyCarried) -> bool:
     return status is not None and status.state is not RunState.CANCELLED
 
 
+def _has_ended(each: AnyCarried) -> bool:
+    return each.value is not None and each.value.status is not None and each.value.status.run.is_finished
+
+
 def sharing(answers: Sequence[Answered], is_alike: Callable[[Answered], bool]) -> list[Answered]:
     """Returns the tables that share a line, since there are many of which the same is to be told."""
     alike = [each for each in answers if is_alike(each)]
     return alike if len(alike) > MOST_IDLE and not is_verbose() else []
 
 
-def _is_unreached(each: AnyCarried) -> bool:
+def is_unreached(each: AnyCarried) -> bool:
     """Tells whether a stop came before anything was done to the table."""
     return isinstance(each.problem, Interrupted) and (each.value is None or each.value.status is None)
 
@@ -136,10 +141,10 @@ def _carried_row(each: AnyCarried) -> tuple[str, ...]:
     if each.value is None or (each.problem is not None and not _goes_on(each)):
         return (each.table, "", "", "", why)  # what it planned does not go
     victims = _victims(each)
-    return (each.table, number(_expired(each)), number(victims.files), size(victims.bytes), why or _stands(each))
+    return (each.table, number(_expired(each)), number(victims.files), size(victims.bytes), why or stands(each))
 
 
-def _stands(each: AnyCarried) -> str:
+def stands(each: AnyCarried) -> str:
     """Returns the state of the table's run in a few words; if there is no run, that nothing was changed."""
     status = None if each.value is None else each.value.status
     if status is None:

@@ -37,4 +37,4 @@ def named(kind: str, key: str) -> Iterator[None]:
     except MemoryError:
         raise UnreadableMetadata(f"{kind} does not fit into memory: {key}", hint=REPAIR) from None
     except FirnlineError as known:
-        raise type(known)(f"{kind} {key}: {known.message}", known.hint) from known
+        raise type(known)(f"{kind} {key}: {known.message}", known.flags) from known

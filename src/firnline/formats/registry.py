@@ -132,7 +132,7 @@ class EveryFormat:
             raise UnsupportedFormat(
                 f"{document} is of the format {kit.name}, whose tables are in no catalog: one is there as "
                 "long as its folder is, and never counts as dropped",
-                hint="--also LOCATION of `firnline orphans` names it",
+                hint="a search for orphans that is told of it, by --also LOCATION, keeps what it needs",
             )
         return self._format(kit).table_of(document)
 

@@ -280,7 +280,7 @@ def _is_ours(store: EventStore, key: str, event: Event, unclear: FirnlineError) 
     try:
         return _parse(store.get(key), key).write_id == event.write_id
     except StoreError as silent:
-        hint = unclear.hint or "`firnline resume` settles it"
+        hint = unclear.flags or "`firnline resume` settles it"
         raise OutcomeUnknown(f"cannot read back {key}: {unclear.message}", hint) from silent
 
 

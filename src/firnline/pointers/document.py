@@ -85,7 +85,7 @@ def parse_pointer(data: bytes, where: str) -> Pointer:
         return _pointer(_object(data))
     except (UnreadableMetadata, BadTimestamp) as problem:
         kind = NoPointer if isinstance(problem, NoPointer) else UnreadableMetadata
-        raise kind(f"{where} is no pointer: {problem.message}", hint=problem.hint or REMOVE) from None
+        raise kind(f"{where} is no pointer: {problem.message}", hint=problem.flags or REMOVE) from None
 
 
 def _object(data: bytes) -> dict[str, Any]:

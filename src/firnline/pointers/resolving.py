@@ -74,7 +74,7 @@ def resolve(store: Read, path: str, wanted: Wanted, *, outside: bool = False) ->
     return found
 
 
-_RECREATED = "the table may have been made again: `firnline pointers resolve` without --uuid shows what is there now"
+_RECREATED = "the table may have been made again: without --uuid you get what is there now"
 
 
 def table_folder(path: str) -> str:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from firnline.app.catalogs import Table
+from firnline.app.naming import texts_meant
 from firnline.app.places import Places
 from firnline.app.requests import RunOptions, request_of
 from firnline.app.runs import Runs
@@ -42,7 +43,7 @@ class DataFrames:
         """
         spark = self._session()
         places = replace(self.places, engines=replace(self.places.engines, named="spark", session=spark))
-        view = Runs(places).plan(table, replace(request_of(**asked), drop=tuple(drop)), False, None)
+        view = Runs(places).plan(table, replace(request_of(**asked), drop=texts_meant("drop", drop)), False, None)
         survey = view.planned.survey or _all_kept(places, table, view.planned)
         return _named(survey)
 

@@ -14,6 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from firnline.callers import in_callers_words
 from firnline.own_files import own_cache, write_whole
 from firnline.settings import find_config
 
@@ -71,7 +72,8 @@ class Memory:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(self.path, data.encode(), 0o600)
         except OSError as problem:
-            logging.getLogger("firnline").warning("%s cannot be written: %s; %s", self.path, problem.strerror, _UNSAVED)
+            said = (self.path, problem.strerror, in_callers_words(_UNSAVED))
+            logging.getLogger("firnline").warning("%s cannot be written: %s; %s", *said)
 
     def of(self, table: str) -> Remembered:
         return self.tables.get(table, Remembered())

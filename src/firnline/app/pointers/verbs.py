@@ -92,11 +92,11 @@ class LakePointers:
         replaces those that were published from another catalog. Neither a table that fails nor a catalog stops the
         others.
         """
-        chosen = self.places.catalogs.chosen(tables_meant(tables) if tables else None).unless_alone()
-        if tables:
-            meant = [each for each in chosen.tables if each.catalog]
-        else:
+        chosen = self.places.catalogs.chosen(None if tables is None else tables_meant(tables)).unless_alone()
+        if tables is None:
             meant = [each for each in chosen.tables if self._is_spoken_of(each)]
+        else:
+            meant = [each for each in chosen.tables if each.catalog]
         done = [self.sync_one(each, take_over) for each in meant]
         failed = {**chosen.missing, **chosen.unread}
         return [*done, *(SyncedTable(name, problem=problem) for name, problem in failed.items())]

@@ -147,7 +147,7 @@ class Planning:
             try:
                 return around(work, state, everywhere=everywhere, find=find)
             except FirnlineError as problem:  # a plan can be looked at; what would act asks again, and stops
-                return Around(None, Conflict(problem.message, problem.hint))
+                return Around(None, Conflict(problem.message, problem.flags))
 
         remember, steps = self.places.memory.of(work.store), self._steps(work, request)
         draft = draft_plan(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -131,7 +131,7 @@ class RestCatalog:
         """Returns the namespaces in one; none where it was dropped, or where the server knows a single level only."""
         within = {"parent": self.settings.separator.join(parent)} if parent else {}
         try:
-            found = [tuple(map(str, each)) for each in self._paged(f"{self._root}/namespaces", "namespaces", within)]
+            found = [tuple(each) for each in self._paged(f"{self._root}/namespaces", "namespaces", _are_levels, within)]
         except _NoSuchNamespace:
             return []
         return [levels for levels in found if len(levels) > len(parent)]  # some servers answer with the parent itself
@@ -142,7 +142,8 @@ class RestCatalog:
         Raises UnreadableMetadata where it still is listed: its tables would count as dropped.
         """
         try:
-            return [str(each["name"]) for each in self._paged(f"{self._space(space)}/tables", "identifiers", {})]
+            listed = self._paged(f"{self._space(space)}/tables", "identifiers", _is_identifier, {})
+            return [each["name"] for each in listed]
         except _NoSuchNamespace:
             if space not in self._below(space[:-1]):
                 return []
@@ -151,7 +152,7 @@ class RestCatalog:
             "what its tables need is not known; see the server's log",
         )
 
-    def _paged(self, path: str, what: str, params: Mapping[str, str]) -> Iterator[Any]:
+    def _paged(self, path: str, what: str, is_entry: Callable[[Any], bool], params: Mapping[str, str]) -> Iterator[Any]:
         """Yields the entries of every page. Raises _NoSuchNamespace where the server says so."""
         size = {"pageSize": self.settings.page_size} if self.settings.page_size else {}
         token: str | None = ""
@@ -161,12 +162,27 @@ class RestCatalog:
                 raise _NoSuchNamespace
             if not reply.is_good:
                 raise self.refused(reply, f"listing {what}")
-            yield from reply.body.get(what) or ()
+            yield from self._entries(reply, what, is_entry)
             before, token = token, reply.body.get("next-page-token") or None
             if token == before:
                 raise UnreadableMetadata(
                     f"catalog {self.name} answers every page of {what} with the same next page", "see the server's log"
                 )
+
+    def _entries(self, reply: Reply, what: str, is_entry: Callable[[Any], bool]) -> list[Any]:
+        """Returns what a page lists. Raises UnreadableMetadata for an answer that is no listing.
+
+        1. Before the catalog stands a gateway, and its session ends: it answers with 200, and a page to sign in.
+        2. Read as a listing the page is empty. The tables of the catalog would count as dropped, and what they share
+           with others as needed by nobody.
+        """
+        entries = reply.body.get(what)
+        if isinstance(entries, list) and all(map(is_entry, entries)):
+            return entries
+        raise UnreadableMetadata(
+            f"{self.settings.who} answers with what is no listing of {what}",
+            "does something else answer at its uri, such as a page to sign in? what its tables need is not known",
+        )
 
     @property
     def _root(self) -> str:
@@ -174,6 +190,14 @@ class RestCatalog:
 
     def _space(self, levels: Levels) -> str:
         return f"{self._root}/namespaces/{quote(self.settings.separator.join(levels), safe='')}"
+
+
+def _are_levels(entry: Any) -> bool:
+    return isinstance(entry, list) and bool(entry) and all(isinstance(each, str) for each in entry)
+
+
+def _is_identifier(entry: Any) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("name"), str)
 
 
 def _texts(said: Any) -> dict[str, str]:

@@ -104,10 +104,11 @@ def show_ended(run: RunStatus, as_json: bool) -> None:
 
 
 def _not_yet(runs: Sequence[RunStatus]) -> str | None:
-    """Returns that no file was deleted, and when one will be, where every run still waits for an instant; None else."""
-    due = [each.run.commit_due_ms or each.run.purge_due_ms for each in runs if _deleted_nothing(each)]
-    told = [each for each in due if each is not None]
-    if not told or len(told) < len(runs):
+    """Returns that no file was deleted, and when one will be, where every run waits, and one for an instant; None else.
+    One whose own instant has passed may wait for another run: that instant would tell nothing.
+    """
+    told = [each.due_ms for each in runs if each.due_ms is not None]
+    if not told or not all(map(_deleted_nothing, runs)):
         return None
     return f"nothing was deleted: {'it' if len(runs) == 1 else 'the first of them'} is due at {tell_due(min(told))}"
 

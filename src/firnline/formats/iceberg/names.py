@@ -50,7 +50,7 @@ def plain_path(path: str, where: str) -> str:
         raise damaged(where, f"the path {path!r} has half a character")
     if is_dotted(path):
         problem = dotted(path)
-        raise UnsupportedFormat(f"{where}: {problem.message}", hint=problem.hint)
+        raise UnsupportedFormat(f"{where}: {problem.message}", hint=problem.flags)
     return path
 
 

@@ -362,10 +362,10 @@ class Index:
         if self.excused(name):
             return instead
         if isinstance(problem, StoreError) and not isinstance(problem, PermanentStoreError):
-            raise StoreError(f"{name} cannot be asked what it needs: {problem.message}", problem.hint) from problem
+            raise StoreError(f"{name} cannot be asked what it needs: {problem.message}", problem.flags) from problem
         raise RefusedForSafety(
             f"nobody can tell which files {name} needs: {problem.message}",
-            hint=f"{problem.hint or 'repair or drop it'}; or say `sharing: none` for {name} in firnline.yaml, if it "
+            hint=f"{problem.flags or 'repair or drop it'}; or say `sharing: none` for {name} in firnline.yaml, if it "
             "shares no file",
         ) from problem
 

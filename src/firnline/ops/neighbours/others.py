@@ -138,7 +138,7 @@ class _Look:
 
 def _refuse(unreadable: Iterable[tuple[Registered, RefusedForSafety]]) -> None:
     for _, problem in unreadable:
-        raise RefusedForSafety(problem.message, hint=problem.hint) from problem
+        raise RefusedForSafety(problem.message, hint=problem.flags) from problem
 
 
 @dataclass

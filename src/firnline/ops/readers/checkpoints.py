@@ -46,7 +46,7 @@ class Checkpoint:
                 gone = problem
             except StoreError as problem:
                 raise UnreadableMetadata(
-                    f"the checkpoint {self.location} cannot be read: {problem.message}", hint=problem.hint or WAY_OUT
+                    f"the checkpoint {self.location} cannot be read: {problem.message}", hint=problem.flags or WAY_OUT
                 ) from None
         raise self._strange(gone.message)
 

@@ -52,7 +52,7 @@ def _checkpoints(store: Checkpoints, place: str) -> Iterator[str]:
             yield place
     except StoreError as problem:
         raise UnreadableMetadata(
-            f"the readers in {place} cannot be seen: {problem.message}", hint=problem.hint or WAY_OUT
+            f"the readers in {place} cannot be seen: {problem.message}", hint=problem.flags or WAY_OUT
         ) from None
 
 

@@ -30,6 +30,7 @@ from firnline.sql.text.words import DIALECT, SYNTAX, Path, Word, paths_of, split
 _DAYS = re.compile(r"[0-9]{1,9}")
 _TAG = "TAG snapshot N OF ns.table AS 'name' WITH RETENTION FOREVER (or: n DAYS)"
 _DESCRIBE = "DESCRIBE TABLE ns.table, or DESCRIBE EXTENDED ns.table.NAME"
+_USE = "USE TABLE ns.table"
 _SHOW = "SHOW TABLES IN catalog.ns LIKE 'sales*'"
 _NOT_READ = f"{SYNTAX}; a form that only Spark knows can be asked of `spark.read.format('firnline')`"
 _BEGINNINGS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "DESCRIBE", "DESC", "SHOW", "TAG", "USE")
@@ -166,10 +167,10 @@ def parse(text: str) -> Statement:
 
 def _use(words: Sequence[Word]) -> UseTable:
     if len(words) < 3 or not words[1].says("TABLE"):
-        raise UsageError("USE needs a table", hint="USE TABLE ns.table")
-    table, after = _table_at(words, 2)
+        raise UsageError("USE needs a table", hint=_USE)
+    table, after = _named_at(words, 2, "table", _USE)
     if after != len(words):
-        raise UsageError(f"USE TABLE ends after the table, not with {words[-1].text!r}", hint="USE TABLE ns.table")
+        raise UsageError(f"USE TABLE ends after the table, not with {words[-1].text!r}", hint=_USE)
     return UseTable(table)
 
 
@@ -189,21 +190,25 @@ def _show(words: Sequence[Word]) -> ShowTables:
         raise UsageError("SHOW shows tables here", hint=_SHOW)
     place, namespace = 1, None
     if place < len(words) and (words[place].says("IN") or words[place].says("FROM")):
-        namespace, place = _table_at(words, place + 1)
-    place += place < len(words) and words[place].says("LIKE")
-    rest = words[place:]
+        namespace, place = _named_at(words, place + 1, "namespace", _SHOW)
+    is_like = place < len(words) and words[place].says("LIKE")
+    rest = words[place + is_like :]
+    if is_like and not rest:
+        raise UsageError("the pattern after LIKE is missing", hint=_SHOW)
     if len(rest) > 1 or any(word.kind is not TokenType.STRING for word in rest):
         raise UsageError(f"SHOW TABLES ends with a pattern, not with {rest[-1].text!r}", hint=_SHOW)
     return ShowTables(namespace, rest[0].text if rest else None)
 
 
-def _table_at(words: Sequence[Word], place: int) -> tuple[str, int]:
-    """Returns the table whose path begins at a place, and the place after it. A quoted text may be a location."""
+def _named_at(words: Sequence[Word], place: int, what: str, hint: str) -> tuple[str, int]:
+    """Returns the table, or the namespace, whose path begins at a place, and the place after it. A quoted text may be a
+    location.
+    """
     if place < len(words) and words[place].kind is TokenType.STRING:
         return words[place].text, place + 1
     path = next(paths_of(words[place:]), None)
     if path is None or path.first != words[place].first:
-        raise UsageError("a table's name is missing", hint=_TAG)
+        raise UsageError(f"a {what}'s name is missing", hint=hint)
     return path.text, place + 2 * len(path.names) - 1
 
 
@@ -212,7 +217,7 @@ def _tag(words: Sequence[Word]) -> TagSnapshot:
         raise UsageError("TAG needs a snapshot", hint=_TAG)
     snapshot, place, table = words[2].text, 3, None
     if words[place].says("OF"):
-        table, place = _table_at(words, place + 1)
+        table, place = _named_at(words, place + 1, "table", _TAG)
     rest = words[place:]
     if len(rest) < 5 or not (rest[0].says("AS") and rest[2].says("WITH") and rest[3].says("RETENTION")):
         raise UsageError("TAG needs a name and a retention", hint=_TAG)

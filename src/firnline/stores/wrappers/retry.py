@@ -86,7 +86,7 @@ class Retrying:
                 raise
             except StoreError as another:
                 error = another
-        hint = error.hint or "`firnline resume` settles it"
+        hint = error.flags or "`firnline resume` settles it"
         raise OutcomeUnknown(f"whether {key!r} was written is not known: {error}", hint) from error
 
     def _lands(self, key: str, data: bytes) -> bool:
