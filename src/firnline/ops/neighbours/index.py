@@ -66,9 +66,20 @@ class Card:
     bridges: Bridges = ()
     over_ms: int | None = None
 
-    def tells_bridges(self, own: OwnFolders, now_ms: int) -> bool:
-        """Tells whether these are the bridges out of `own` at that instant."""
-        return self.own == own and (self.over_ms is None or now_ms > self.over_ms)
+    def tells_bridges(self, own: OwnFolders, now_ms: int, real: Callable[[str], str]) -> bool:
+        """Tells whether these are the bridges out of `own` at that instant, by the links that are there now."""
+        is_over = self.over_ms is None or now_ms > self.over_ms
+        return self.own == own and is_over and all(_is_where_it_was(each, real) for each in self.bridges)
+
+
+def _is_where_it_was(bridge: Bridge, real: Callable[[str], str]) -> bool:
+    """Tells whether what a bridge leads to is still where it was.
+
+    1. A table is walked: it needs a file of a folder that is nobody's.
+    2. That folder is moved into another table's, and a link is left behind. No metadata changes.
+    3. The other table takes the file in, and expires it.
+    """
+    return all(real(folder) == folder for folder in bridge.folders)
 
 
 def cards_to_bytes(cards: Iterable[tuple[TableName, Card]]) -> bytes:
@@ -265,7 +276,9 @@ class Index:
             for number, each in tables.items()
         }
         due = [
-            (each, owns[number]) for number, each in tables.items() if not each.card.tells_bridges(owns[number], now_ms)
+            (each, owns[number])
+            for number, each in tables.items()
+            if not each.card.tells_bridges(owns[number], now_ms, self.real)
         ]
         if not due:
             return list(tables.values())
@@ -357,7 +370,9 @@ class Index:
         from firnline.ops.neighbours.outward import Walked
 
         said = self.cache.get(_name_of_walked(each, own))
-        return Walked() if said is None else walked_from_bytes(said)
+        walked = Walked() if said is None else walked_from_bytes(said)
+        every = (bridge for bridges in walked.leads.values() for bridge in bridges)
+        return walked if all(_is_where_it_was(bridge, self.real) for bridge in every) else Walked()
 
     def _recall(self, address: str) -> None:
         self._recalled.add(address)
