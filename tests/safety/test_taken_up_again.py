@@ -90,6 +90,18 @@ def test_what_another_table_lost_is_named_whatever_stops_the_look(world: World, 
     assert any(path in str(told.value) for path in fault.deleted if path.endswith("-data.parquet"))
 
 
+def test_what_the_table_lost_is_named_though_another_catalog_is_away(world: World) -> None:
+    Neighbourhood.of(world)
+
+    def take_up_and_hide() -> None:
+        world.actions.re_add()
+        world.side_objects[0].path.write_bytes(b"no database")
+
+    with pytest.raises(TakenUpAgain) as told:
+        process_on_its_day(world, AtDelete(1, take_up_and_hide)).expire(world.table, grace="0s")
+    assert any(path in str(told.value) for path in lost(world))
+
+
 @dataclass
 class AfterBatch:
     """Somebody acts once the first batch is on record."""

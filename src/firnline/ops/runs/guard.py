@@ -23,7 +23,6 @@ from firnline.errors import (
     NoSuchTable,
     ObjectNotFound,
     RefusedForSafety,
-    TableMoved,
     TakenUpAgain,
 )
 from firnline.journal.outcomes import Outcome, Row
@@ -319,11 +318,11 @@ def look_and_refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: 
     1. While a batch is deleted another table takes files of it in; and the run's own table is dropped, or a hold comes.
     2. The look stops at what it reads first, and the run with it. Nobody would ever hear of the files.
 
-    So a look that stops the run also tells what anything lost that came up.
+    So a look that stops the run also tells what anything lost that came up, as far as that can be asked.
     """
     try:
         guard.look_again()
-    except (RefusedForSafety, TableMoved, NoSuchTable):
+    except FirnlineError:
         if batch:
             guard.look_back()
         refuse_taken_up(work, run, guard, batch)
