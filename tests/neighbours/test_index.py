@@ -15,11 +15,15 @@ from firnline.catalogs.config import CatalogSettings
 from firnline.errors import RefusedForSafety
 from firnline.lake import open_lake
 from firnline.model.files import File, FileKind
+from firnline.model.holds import Hold
+from firnline.model.times import DAY_MS
+from firnline.ops.marks.holds import add_hold
 from firnline.ops.neighbours.folders import FolderMap, Folders
 from firnline.ops.neighbours.index import Card, Index, Indexed
 from firnline.ops.neighbours.outward import Bridge, gathered
 from firnline.stores.keys import Key
 from firnline.stores.local import LocalFiles
+from firnline.testing.dated import Clock, dated
 from tests.neighbours.lakes import RealLake
 
 
@@ -141,6 +145,24 @@ def test_what_a_run_of_a_neighbour_may_bring_back_stays(lake: RealLake) -> None:
     lake.expire("a")
     lake.firnline().undo(str(undoable.id))
     assert [2] in lake.read_all("b")
+
+
+def test_a_hold_that_a_wrong_clock_took_for_over_counts_again(lake: RealLake) -> None:
+    history(lake, "a")
+    lake.create("b")
+    files = lake.data_files("a")
+    lake.table("b").add_files(files)
+    held = str(lake.table("b").current_snapshot().snapshot_id)
+    lake.overwrite("b", 9)
+    undoable = lake.expire("b", grace="1h").run
+    work = lake.firnline().places.table_context("lake.db.b")
+    add_hold(work, Hold("audit", "a person", "a case", held, now_ms() + 5 * DAY_MS))
+    dated(lake.firnline(), Clock(DAY_MS)).purge(str(undoable.id))
+    lake.overwrite("a", 3)
+    ahead = dated(lake.firnline(), Clock(skew_ms=400 * DAY_MS))
+    assert "needed-elsewhere" not in ahead.plan("lake.db.a", older_than=now_ms(), retain_last=1).plan.spared
+    lake.expire("a")
+    assert all(Path(each.removeprefix("file://")).exists() for each in files)
 
 
 @pytest.mark.parametrize("damage", ["metadata", "list", "manifest"])

@@ -17,6 +17,7 @@ from firnline.catalogs.sql import SqlCatalog
 from firnline.errors import RefusedForSafety
 from firnline.model.files import File, FileKind
 from firnline.ops.neighbours.index import Index
+from firnline.ops.neighbours.others import others_now
 from firnline.ops.neighbours.outward import Bridge, gathered
 from firnline.ops.table.context import Registered, read_all
 from firnline.ports.catalogs import TableName
@@ -94,6 +95,16 @@ def test_a_table_that_was_away_while_it_was_walked_is_walked_when_it_is_back(
     lake.catalog.register_table("db.b", metadata)
     lake.expire("a")
     assert lake.read("b") == [1, 2]
+
+
+def test_a_table_that_took_the_name_since_the_look_began_is_another(lake: RealLake) -> None:
+    _import(lake)
+    work = lake.firnline().places.table_context("lake.db.a")
+    state = work.source.load()
+    uuid = str(lake.table("b").metadata.table_uuid)
+    lake.catalog.drop_table("db.a")
+    lake.catalog.rename_table("db.b", "db.a")
+    assert [each.card.uuid for each in others_now(work, state, ()).tables.values()] == [uuid]
 
 
 def test_a_neighbour_that_imports_from_many_deep_folders_still_leads_to_a_shallow_one(lake: RealLake) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from firnline.ops.neighbours.around import around
 from tests.neighbours.lakes import RealLake, real_lake, rows
+from tests.neighbours.test_index import plan
 
 
 def imported(lake: RealLake, name: str, number: int, folder: Path, spelled: Path) -> None:
@@ -34,6 +35,22 @@ def test_what_another_table_imported_by_a_link_stays(lake: RealLake, tmp_path: P
     lake.expire("a", blast_radius=1.0)
     assert lake.read("a") == [2]
     assert lake.read("b") == [1, 7]
+
+
+def test_what_another_table_imported_stays_when_its_folder_was_moved_since_and_left_a_link(lake: RealLake) -> None:
+    lake.create("a")
+    lake.create("b")
+    lake.append("a", 1)
+    lake.overwrite("a", 2)
+    shared, inside = lake.folder / "shared", home(lake, "a") / "data" / "shared"
+    imported(lake, "b", 7, shared, shared)
+    assert plan(lake).asked == 1
+    shared.rename(inside)
+    shared.symlink_to(inside)
+    lake.table("a").add_files([f"file://{inside}/imported-7.parquet"])
+    lake.overwrite("a", 3)
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("b") == [7]
 
 
 def test_what_the_table_itself_needs_by_another_road_stays(lake: RealLake, tmp_path: Path) -> None:

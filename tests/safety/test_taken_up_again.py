@@ -16,6 +16,7 @@ from firnline.stores.objects import ObjectStores
 from firnline.testing.faults import Answer, PortRequest
 from harness.days import process_on_its_day
 from harness.disks import local
+from harness.neighbours import Neighbourhood
 from harness.world import World
 
 
@@ -59,6 +60,46 @@ def test_the_run_stops_and_names_what_was_lost(world: World) -> None:
     done = process_on_its_day(world).purge(run)
     assert done.state == "done"
     assert lost(world) == gone, "what was not sent yet is spared"
+
+
+def _drop(world: World) -> None:
+    world.pointers.drop(world.writer.name)
+
+
+def _replace(world: World) -> None:
+    """An older version takes the table's place, as one of its own, under the same name."""
+    world.pointers.drop(world.writer.name)
+    world.pointers.rename("importer", world.writer.name)
+
+
+def _hold(world: World) -> None:
+    world.process().hold_add(world.table, "case")
+
+
+@pytest.mark.parametrize("stop", [_drop, _replace, _hold])
+def test_what_another_table_lost_is_named_whatever_stops_the_look(world: World, stop: Callable[[World], None]) -> None:
+    around = Neighbourhood.of(world)
+
+    def take_in_and_stop() -> None:
+        assert around.imported()
+        stop(world)
+
+    fault = AtDelete(1, take_in_and_stop)
+    with pytest.raises(TakenUpAgain) as told:
+        process_on_its_day(world, fault).expire(world.table, grace="0s")
+    assert any(path in str(told.value) for path in fault.deleted if path.endswith("-data.parquet"))
+
+
+def test_what_the_table_lost_is_named_though_another_catalog_is_away(world: World) -> None:
+    Neighbourhood.of(world)
+
+    def take_up_and_hide() -> None:
+        world.actions.re_add()
+        world.side_objects[0].path.write_bytes(b"no database")
+
+    with pytest.raises(TakenUpAgain) as told:
+        process_on_its_day(world, AtDelete(1, take_up_and_hide)).expire(world.table, grace="0s")
+    assert any(path in str(told.value) for path in lost(world))
 
 
 @dataclass

@@ -33,6 +33,15 @@ def unreadable(holds: Iterable[Hold]) -> str | None:
     return f"the hold in table property {HOLD_PREFIX}{damaged.name} cannot be read: {damaged.damage}"
 
 
+def last_over_ms(holds: Iterable[Hold], now_ms: int) -> int | None:
+    """Returns when the last of the holds ended that are over at that instant; None where none is. Up to that end
+    another clock would say otherwise.
+    """
+    return max(
+        (each.until_ms for each in holds if each.until_ms is not None and not each.in_force(now_ms)), default=None
+    )
+
+
 def format_hold(hold: Hold) -> tuple[str, str]:
     """Returns the property's key and value, which parse_holds reads back to an equal hold."""
     until = None if hold.until_ms is None else format_instant(hold.until_ms)

@@ -31,6 +31,7 @@ from firnline.ops.neighbours.folders import FolderMap, Folders, OwnFolders
 from firnline.ops.reachability.live_roots import live_roots
 from firnline.ops.runs.decision import usual_window_ms
 from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
+from firnline.policy.holds import last_over_ms
 from firnline.ports.cache import Sealed
 from firnline.ports.catalogs import TableName
 from firnline.ports.expanding import Expand, SideBySide
@@ -48,6 +49,14 @@ _LENGTH_BYTES = 8
 class Card:
     """One table by the metadata that it was read from. `bridges` are those out of `own`, which is None before the table
     was walked, and if it names files by links: those change.
+
+    `over_ms` is the end of the last hold that counted as over, None if none did:
+
+    1. A machine whose clock is ahead plans: a neighbour's hold is over, and what it keeps is not among the bridges.
+    2. The clock is set right, or another machine recalls the card. The neighbour's metadata is still the same.
+    3. A purge that believes the card deletes what the hold keeps.
+
+    So the bridges are only true after that end.
     """
 
     metadata: str
@@ -55,6 +64,22 @@ class Card:
     folders: Folders
     own: OwnFolders | None = None
     bridges: Bridges = ()
+    over_ms: int | None = None
+
+    def tells_bridges(self, own: OwnFolders, now_ms: int, real: Callable[[str], str]) -> bool:
+        """Tells whether these are the bridges out of `own` at that instant, by the links that are there now."""
+        is_over = self.over_ms is None or now_ms > self.over_ms
+        return self.own == own and is_over and all(_is_where_it_was(each, real) for each in self.bridges)
+
+
+def _is_where_it_was(bridge: Bridge, real: Callable[[str], str]) -> bool:
+    """Tells whether what a bridge leads to is still where it was.
+
+    1. A table is walked: it needs a file of a folder that is nobody's.
+    2. That folder is moved into another table's, and a link is left behind. No metadata changes.
+    3. The other table takes the file in, and expires it.
+    """
+    return all(real(folder) == folder for folder in bridge.folders)
 
 
 def cards_to_bytes(cards: Iterable[tuple[TableName, Card]]) -> bytes:
@@ -84,13 +109,13 @@ def walked_from_bytes(said: bytes) -> Walked:
 def _card_json(card: Card) -> list[Any]:
     own = None if card.own is None else [card.own.folders, card.own.holes]
     bridges = [_bridge_json(each) for each in card.bridges]
-    return [card.metadata, card.uuid, card.folders.owned, card.folders.written, own, bridges]
+    return [card.metadata, card.uuid, card.folders.owned, card.folders.written, own, bridges, card.over_ms]
 
 
 def _card(said: list[Any]) -> Card:
-    metadata, uuid, owned, written, own, bridges = said
+    metadata, uuid, owned, written, own, bridges, over_ms = said
     folders = Folders(tuple(owned), tuple(written))
-    return Card(metadata, uuid, folders, own and OwnFolders(tuple(own[0]), tuple(own[1])), _bridges(bridges))
+    return Card(metadata, uuid, folders, own and OwnFolders(tuple(own[0]), tuple(own[1])), _bridges(bridges), over_ms)
 
 
 def _bridge_json(bridge: Bridge) -> list[Any]:
@@ -113,7 +138,7 @@ identifies their bytes, from a listing of where they lie.
 
 _THREADS = 8
 _TRIES = 3
-_LAYOUT = 3
+_LAYOUT = 4
 """Counts up whenever what was remembered before would be read wrongly, or would be wrong now."""
 _UNIQUE = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}[^/]*$", re.IGNORECASE)
 """Names of metadata that no writer gives twice."""
@@ -250,7 +275,11 @@ class Index:
             number: OwnFolders(each.card.folders.owned, folders.holes(number, each.card.folders))
             for number, each in tables.items()
         }
-        due = [(each, owns[number]) for number, each in tables.items() if each.card.own != owns[number]]
+        due = [
+            (each, owns[number])
+            for number, each in tables.items()
+            if not each.card.tells_bridges(owns[number], now_ms, self.real)
+        ]
         if not due:
             return list(tables.values())
         found: dict[tuple[str, TableName], Card] = {}
@@ -333,13 +362,17 @@ class Index:
         bridges, met_links = outward(files, means, own, walked)
         self.cache.put(_name_of_walked(each, own), walked_to_bytes(walked))
         folders = Folders.of(state, work.source.format, self.real)
-        return Card(state.fence, state.uuid, folders, None if met_links else own, bridges)
+        return Card(
+            state.fence, state.uuid, folders, None if met_links else own, bridges, last_over_ms(state.holds, now_ms)
+        )
 
     def _walked_before(self, each: Indexed, own: OwnFolders) -> Walked:
         from firnline.ops.neighbours.outward import Walked
 
         said = self.cache.get(_name_of_walked(each, own))
-        return Walked() if said is None else walked_from_bytes(said)
+        walked = Walked() if said is None else walked_from_bytes(said)
+        every = (bridge for bridges in walked.leads.values() for bridge in bridges)
+        return walked if all(_is_where_it_was(bridge, self.real) for bridge in every) else Walked()
 
     def _recall(self, address: str) -> None:
         self._recalled.add(address)

@@ -75,7 +75,7 @@ def others_now(work: TableContext, state: State, named: tuple[str, ...]) -> Othe
     read.
     """
     locations = [each for each in named if is_location(each)]
-    placed = work.index.placed(lambda afresh: work.registered(locations), lambda each: _is_mine(work, state, each))
+    placed = work.index.placed(lambda afresh: work.registered(locations), lambda each: _is_mine_now(work, state, each))
     mine = Folders.of(state, work.source.format, work.index.real)
     tables = dict(enumerate(placed))
     folders = FolderMap([*((number, each.card.folders) for number, each in tables.items()), (len(tables), mine)])
@@ -86,6 +86,16 @@ def _is_mine(work: TableContext, state: State, each: Registered) -> bool:
     # Servers may tell catalogs apart by more than an address, for example by who signs in.
     same = each.is_at(work.source.name, work.address)
     return each.name == work.source.name or (same and has_uuid(each, state.uuid))
+
+
+def _is_mine_now(work: TableContext, state: State, each: Registered) -> bool:
+    """Tells whether a listing just now has this very table under that name.
+
+    1. A look reads the table.
+    2. The table is dropped, and a clone renamed to its name: the usual way to put an older version in its place.
+    3. The listing has the clone under the table's name. Were that taken for the table, nobody would ask the clone.
+    """
+    return _is_mine(work, state, each) and (each.metadata == state.fence or has_uuid(each, state.uuid))
 
 
 def _walking(index: Index, folders: FolderMap) -> Walk:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from firnline.errors import ObjectNotFound, RefusedForSafety
+from firnline.errors import FirnlineError, ObjectNotFound, RefusedForSafety
 from firnline.journal.events import RECORDS_KEY
 from firnline.journal.runs import Run
 from firnline.model.files import Root
@@ -18,7 +19,7 @@ from firnline.ops.orphans.neighbours import Here, Neighbour, PointedByStrangers,
 from firnline.ops.reachability.bounds import NOWHERE, Bounds
 from firnline.ops.reachability.live_roots import forbidden
 from firnline.ops.reachability.since_plan import ReachableSincePlan
-from firnline.ops.runs.guard import SPARED, ListedFile, names_of, refuse_forbidden, refuse_missing
+from firnline.ops.runs.guard import SPARED, ListedFile, chosen_by, names_of, refuse_forbidden, refuse_missing
 from firnline.ops.table.context import TableContext
 from firnline.policy.values import SHORTEST_WRITE_MS
 from firnline.ports.abilities import UnprovedNames
@@ -50,24 +51,38 @@ class LakeGuard:
         refuse_forbidden(state, now_ms)
         self._refuse_unsealed_search()
         self.bounds = self.work.bounds(state, self.run, searched=True)
-        scope = self.search["scope"]
-        neighbours = all_tables(lambda afresh: self.work.everyone(scope["also"], scope["folders"]))
+        neighbours = self._everyone()
         if self._has_looked_at_files(neighbours):
             self.look_again()
             return
         self._refuse_fewer_catalogs(neighbours)
         self._refuse_return(neighbours)
+        self._ask(neighbours, now_ms)
+        self.held.clear()
+        self.held.update(_words(neighbours, now_ms, names_of(self.work, self.run)))
+
+    def look_back(self) -> None:
+        with suppress(FirnlineError):
+            neighbours = self._everyone()
+            for any_other in neighbours[:1]:
+                self.since_plan.choose = chosen_by(any_other.work, any_other.state)
+            self._ask(neighbours, self.work.now())
+
+    def _everyone(self) -> list[Neighbour]:
+        scope = self.search["scope"]
+        return all_tables(lambda afresh: self.work.everyone(scope["also"], scope["folders"]))
+
+    def _ask(self, neighbours: Sequence[Neighbour], now_ms: int) -> None:
+        """Reads afresh what these tables need, and those that pointers in their folders lead to."""
         here = Here(self.work.source.format.expand, self.work.server)
         for by_name in (False, True):  # one walk each on a server, however many tables there are
             asked = [each for each in neighbours if each.unique_names is by_name]
             own = ((each, file) for each in asked for file in each.needs(now_ms))
             strangers = PointedByStrangers(asked)
-            strangers.refuse_outside(scope["folders"])
+            strangers.refuse_outside(self.search["scope"]["folders"])
             needed = ((each, Root(file, True)) for each, file in chain(own, strangers.needs()))
             for part in by_server(neighbours, needed, here):
                 self.since_plan.add(part.roots, part.expand, by_name=by_name)
-        self.held.clear()
-        self.held.update(_words(neighbours, now_ms, names_of(self.work, self.run)))
 
     def reasons_to_spare(self, lines: Sequence[ListedFile]) -> dict[str, str]:
         self.since_plan.decide()

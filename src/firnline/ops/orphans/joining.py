@@ -72,6 +72,10 @@ class JoinedGuard:
                 raise
             self.doubt = problem.message
 
+    def look_back(self) -> None:
+        self.table.look_back()
+        self.lake.look_back()
+
     def reasons_to_spare(self, lines: Sequence[ListedFile]) -> dict[str, str]:
         spared = self.table.reasons_to_spare(lines)
         listed = [each for each in lines if _was_listed(each, spared)]

@@ -12,12 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import NamedTuple, Protocol
 
-from firnline.errors import CollectionForbidden, ObjectNotFound, RefusedForSafety, TakenUpAgain
+from firnline.errors import (
+    CollectionForbidden,
+    FirnlineError,
+    NoSuchTable,
+    ObjectNotFound,
+    RefusedForSafety,
+    TakenUpAgain,
+)
 from firnline.journal.outcomes import Outcome, Row
 from firnline.journal.parts import Seals, read_sound_parts
 from firnline.journal.runs import Run
@@ -60,6 +67,12 @@ class Guard(Protocol):
         """Reads afresh whatever might need a file again. Raises where nothing may go now."""
         ...
 
+    def look_back(self) -> None:
+        """Reads, after a look that raised, whatever of that can be read: a look may stop before it asked all. Raises
+        nothing itself.
+        """
+        ...
+
     def reasons_to_spare(self, lines: Sequence[ListedFile]) -> dict[str, str]:
         """Returns which of these files must stay after all, each with the reason. So the others are on their way."""
         ...
@@ -83,6 +96,7 @@ class TableGuard:
     elsewhere: ReachableSincePlan = field(init=False)
     bounds: Bounds = NOWHERE
     is_sound: bool = False
+    _seen: str = field(default="", init=False)
     _finished: dict[str, Run] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -95,6 +109,7 @@ class TableGuard:
             state = self.work.source.load()  # it took its time, and a commit may have come
         self.is_sound = True
         self.work.same_table(state, self.run)
+        self._seen = state.fence
         now_ms = self.work.now()
         policy = policy_in_force(state, self.work.source.name, self.work.config, self.run.request)
         handed_on = policy.archive.value is not None or self.run.kind == ERASURE
@@ -102,7 +117,29 @@ class TableGuard:
         refuse_read(self.work, state, self.run, policy, now_ms)
         refuse_emptied(self.work.source.format, state, self.run)
         self._ask_others(state)
-        needs = live_roots(self.work, state, now_ms, but=self.run.id.stamp, finished=self._finished)
+        self._ask_table(state)
+
+    def look_back(self) -> None:
+        with suppress(FirnlineError):
+            state = self._as_last_seen()
+            self.since_plan.choose = self.elsewhere.choose = chosen_by(self.work, state)
+            with suppress(FirnlineError):
+                self._ask_others(state)
+            self._ask_table(state)
+
+    def _as_last_seen(self) -> State:
+        """Returns the table; as it was at the last look if it was dropped since, or another has its name: then what
+        that one needs counts among the others'.
+        """
+        with suppress(NoSuchTable):
+            state = self.work.source.load()
+            if state.uuid == self.run.uuid:
+                return state
+        return self.work.source.format.load(str(self.work.source.name), self._seen)
+
+    def _ask_table(self, state: State) -> None:
+        """Reads afresh what the table itself needs."""
+        needs = live_roots(self.work, state, self.work.now(), but=self.run.id.stamp, finished=self._finished)
         self.since_plan.add(needs, self.work.source.format.expand)
 
     def _ask_others(self, state: State) -> None:
@@ -136,6 +173,11 @@ class TableGuard:
 
     def newly_needed(self, keys: Sequence[str]) -> set[str]:
         return self.since_plan.newly_needed(keys) | self.elsewhere.newly_needed(keys)
+
+
+def chosen_by(work: TableContext, state: State) -> Callable[[], Engine]:
+    """Returns what chooses an engine by a table as it was read: it may be gone by now."""
+    return lambda: work.choose(state, work.source.format, "auto")
 
 
 def refuse_missing(work: TableContext, state: State) -> None:
@@ -273,11 +315,16 @@ def refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: Sequence[
 def look_and_refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: Sequence[Row]) -> None:
     """Looks at the table before a batch, and so after the last one; raises as above, or as the guard does.
 
-    A look that stops the run, since another registration of the table came up, also tells what that one lost.
+    1. While a batch is deleted another table takes files of it in; and the run's own table is dropped, or a hold comes.
+    2. The look stops at what it reads first, and the run with it. Nobody would ever hear of the files.
+
+    So a look that stops the run also tells what anything lost that came up, as far as that can be asked.
     """
     try:
         guard.look_again()
-    except RefusedForSafety:
+    except FirnlineError:
+        if batch:
+            guard.look_back()
         refuse_taken_up(work, run, guard, batch)
         raise
     refuse_taken_up(work, run, guard, batch)
