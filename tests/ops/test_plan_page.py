@@ -48,7 +48,7 @@ remaining: 36 files, 43.1 KiB
 metadata: 1 version, 6.8 KiB
 nothing was changed
 
-hint: `firnline why TABLE SNAPSHOT` explains one snapshot, `--files OUT.parquet` lists the files
+hint: `firnline why TABLE SNAPSHOT` explains one snapshot, `files="OUT.parquet"` lists the files
 hint: `firnline expire TABLE`, with the same options, carries it out; it asks first"""  # noqa: E501
 
 
@@ -138,5 +138,5 @@ def test_only_a_plan_by_the_tables_own_retention_says_how_a_rule_is_tried() -> N
         table.append(1)
     table.publish()
     lake = firnline.open("/dev/null")
-    assert "hint: `--keep-last 10`" in str(lake.plan(table.location, now=table.now_ms))
-    assert "hint: `--keep-" not in str(lake.plan(table.location, now=table.now_ms, keep={"last": 5}))
+    assert 'hint: `keep={"last": 10}`' in str(lake.plan(table.location, now=table.now_ms))
+    assert "hint: `keep=" not in str(lake.plan(table.location, now=table.now_ms, keep={"last": 5}))

@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 
 from firnline.app.places import now_ms
+from firnline.callers import in_callers_words
 from firnline.errors import BadTimestamp, PolicyError, UsageError
 from firnline.model.times import (
     LAST_MS,
@@ -78,7 +79,10 @@ def end_ms(until: Cutoff | None, now: int) -> int | None:
         until = until.isoformat()
     end = parse_last_moment(until) if isinstance(until, str) else instant(until)
     if end is not None and end < now:
-        raise UsageError(f"{until} has passed", hint="name a later day or instant, or an age from now (30d)")
+        raise UsageError(
+            f"{in_callers_words('--until')} {until} has passed",
+            hint="name a later day or instant, or an age from now (30d)",
+        )
     return end
 
 

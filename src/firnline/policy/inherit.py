@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from firnline.callers import in_callers_words
 from firnline.errors import PolicyError, UsageError
 from firnline.model.snapshots import MAIN
 from firnline.model.times import DAY_MS
@@ -179,11 +180,14 @@ def with_native_flags(
         return native
     if not policy.is_native:
         raise UsageError(
-            f"older-than and retain-last do not go with a policy: {policy.describe()}",
+            f"{in_callers_words('--older-than and --retain-last')} do not go with a policy: {policy.describe()}",
             hint="they only replace the format's own defaults; try --keep-within and --keep-last",
         )
     if retain_last is not None and retain_last < 1:
-        raise UsageError(f"retain-last must be 1 or more, not {retain_last}", "the newest snapshot always stays")
+        raise UsageError(
+            f"{in_callers_words('--retain-last')} must be 1 or more, not {retain_last}",
+            "the newest snapshot always stays",
+        )
     ranges = (
         None if native.ranges is None else {name: _at_least(each, retain_last) for name, each in native.ranges.items()}
     )
