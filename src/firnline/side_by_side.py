@@ -31,10 +31,7 @@ def answers(items: Sequence[Item], ask: Callable[[Item], Answer]) -> list[Answer
     waiting: SimpleQueue[tuple[Item, Future[Answer]]] = SimpleQueue()
     for each in zip(items, coming, strict=True):
         waiting.put(each)
-    if len(items) > 1:
-        for _ in range(min(AT_MOST, len(items))):
-            Thread(target=_work_off, args=(waiting, ask), daemon=True).start()
-    else:
+    if len(items) <= 1 or not _started(min(AT_MOST, len(items)), waiting, ask):
         _work_off(waiting, ask)
     settled: list[Answer | FirnlineError] = []
     for answer in coming:
@@ -70,6 +67,16 @@ class AskedOnce(Generic[Answer]):
                 known[self._name] = self._ask(of)
             found: Answer = known[self._name]
         return found
+
+
+def _started(many: int, waiting: SimpleQueue[tuple[Any, Future[Any]]], ask: Callable[[Any], Any]) -> int:
+    """Returns how many threads began to ask: fewer where the system has no more of them, as in a small container."""
+    for count in range(many):
+        try:
+            Thread(target=_work_off, args=(waiting, ask), daemon=True).start()
+        except RuntimeError:
+            return count
+    return many
 
 
 def _work_off(waiting: SimpleQueue[tuple[Any, Future[Any]]], ask: Callable[[Any], Any]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from firnline import answering
+from firnline import answering, side_by_side
 from firnline.cli.main import run
 from firnline.errors import FirnlineError, UsageError
 from firnline.side_by_side import all_answers, answers
@@ -102,3 +102,18 @@ def test_answers_come_in_the_order_of_the_questions() -> None:
 def test_a_mistake_of_ours_is_no_answer() -> None:
     with pytest.raises(ZeroDivisionError):
         answers([1, 0], lambda each: 1 // each)
+
+
+@pytest.mark.parametrize("there_are", [0, 1, 2])
+def test_where_the_system_has_no_more_threads_the_others_ask(there_are: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = [True] * there_are
+
+    class Scarce(threading.Thread):
+        def start(self) -> None:
+            if not left:
+                raise RuntimeError("can't start new thread")
+            left.pop()
+            super().start()
+
+    monkeypatch.setattr(side_by_side, "Thread", Scarce)
+    assert answers([1, 2, 3, 4], lambda each: each * 10) == [10, 20, 30, 40]
