@@ -12,6 +12,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
         "dropped": "dead",
         "near-misses keep": "keep_near_misses=True",
         "trust-snapshot": "trust of firnline.open",
+        "engine local": 'engine="local" of firnline.open',
         "engine": "engine of firnline.open",
         "config": "config of firnline.open",
         "case": "inquiry",
@@ -22,7 +23,7 @@ ARGUMENTS: Mapping[str, str] = MappingProxyType(
 """What says in Python what these flags say. Of every other flag it is the argument of its name."""
 ONLY_TYPED = frozenset({"all", "list", "log", "memory", "name", "output", "policy", "port"})
 """Flags of commands that Python has no call for, or whose answer it gives as a value: they are left as they are."""
-_FLAG = re.compile(r"(?<![\w-])--(near-misses keep|[a-z][a-z-]*[a-z])(?: (\d[\d.]*%|\d+(?=`)))?(?![\w-])")
+_FLAG = re.compile(r"(?<![\w-])--(near-misses keep|engine local|[a-z][a-z-]*[a-z])(?: (\d[\d.]*%|\d+(?=`)))?(?![\w-])")
 _COMMAND = "`firnline "
 _COMMANDS = re.compile(f"({_COMMAND}[^`]*`)")
 _typed = False

@@ -121,6 +121,7 @@ def test_hints_name_flags_on_every_thread_of_a_command_and_from_executors() -> N
         ("`--keep-last 10`, or another rule", '`keep={"last": 10}`, or another rule'),
         ("keep it with --also s3://b/--dropped-1", "keep it with also s3://b/--dropped-1"),
         ("--dropped 7; --near-misses keep leaves", "dead 7; keep_near_misses=True leaves"),
+        ("say `--engine local`, to do", 'say `engine="local" of firnline.open`, to do'),
         ("a--also b---grace -- x", "a--also b---grace -- x"),
     ],
 )

@@ -55,7 +55,7 @@ def test_a_session_of_a_server_that_never_answers_is_refused_in_seconds(silent: 
     said, hint = ran.stderr.strip().splitlines()[-2:]
     assert f"no Spark Connect server answers at 127.0.0.1:{silent}" in said
     assert "SPARK_REMOTE" in hint
-    assert "--engine local" in hint
+    assert 'engine="local"' in hint
 
 
 @pytest.mark.parametrize("kind", ["silent", "closed"])

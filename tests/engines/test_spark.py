@@ -69,7 +69,7 @@ def test_two_roads_to_one_folder_are_left_to_the_engine_that_compares_real_names
     (tmp_path / "t/metadata").symlink_to(tmp_path / "real/metadata")
     with pytest.raises(RefusedForSafety, match="is really") as refused:
         lake.plan(table.location, now=table.now_ms)
-    assert "--engine local" in refused.value.hint
+    assert 'engine="local"' in refused.value.hint
     assert firnline.open(engine="local").plan(table.location, now=table.now_ms).plan.spared[OUTSIDE].files
 
 

@@ -56,7 +56,7 @@ def test_a_damaged_history_is_said_refused_and_left_where_it_is(remembering: Wor
     assert trouble is not None
     with pytest.raises(UnreadableMetadata, match=said) as refused:
         go_on(world)
-    assert "--new-history" in refused.value.hint
+    assert "new_history" in refused.value.hint
     assert world.writer.document()["snapshots"] == live
     before = local(place).read_bytes() if local(place).exists() else None
 

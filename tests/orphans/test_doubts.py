@@ -87,7 +87,7 @@ def test_a_catalog_that_is_behind_another_one_stops_the_search(crowd: Crowd, pur
     assert crowd.pointers.swap("t", ahead, behind)
     with pytest.raises(RefusedForSafety, match="newer than") as refused:
         purge("t", blast_radius=1.0)
-    assert "--also" in refused.value.hint
+    assert "with also" in refused.value.hint
     purge("t", blast_radius=1.0, also=(ahead,))
     assert crowd.pointers.swap("t", behind, ahead)
     crowd.check()

@@ -93,7 +93,7 @@ def test_a_table_that_went_another_way_in_a_catalog_nobody_configured_stops_the_
     before = read(theirs)
     with pytest.raises(RefusedForSafety, match="no known version") as refused:
         search(tmp_path)
-    assert "--also" in refused.value.hint
+    assert "with also" in refused.value.hint
     assert other.metadata_location in refused.value.hint
     assert search(tmp_path, also=(other.metadata_location,)) == {garbage}
     assert read(theirs) == before

@@ -196,7 +196,7 @@ def test_beside_iceberg_tables_each_is_read_in_its_own_way(made: Path, tmp_path:
     stray = crowd.stray("t/data/one.parquet")
     with pytest.raises(RefusedForSafety, match="which no configured catalog has") as refused:
         crowd.process().orphans(crowd.lake, grace="0s", consent=lambda plan: True)
-    assert "--also" in (refused.value.hint or "")
+    assert "with also" in (refused.value.hint or "")
     crowd.process().orphans(str(place), **MEANT)
     assert not any(Path(path).exists() for path in gone)
     assert stray in crowd.files()
