@@ -12,8 +12,8 @@ from firnline.app.places import now_ms
 from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.lake import open_lake
 from firnline.model.files import File, FileKind
+from firnline.ops.neighbours.cards import Card, cards_from_bytes, cards_to_bytes, walked_from_bytes, walked_to_bytes
 from firnline.ops.neighbours.folders import Folders, OwnFolders
-from firnline.ops.neighbours.index import Card, cards_from_bytes, cards_to_bytes, walked_from_bytes, walked_to_bytes
 from firnline.ops.neighbours.outward import Bridge, UnitMeans, Walked, outward
 from firnline.ports.catalogs import TableName
 from firnline.stores.real_paths import RealPaths

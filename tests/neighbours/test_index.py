@@ -18,8 +18,9 @@ from firnline.model.files import File, FileKind
 from firnline.model.holds import Hold
 from firnline.model.times import DAY_MS
 from firnline.ops.marks.holds import add_hold
+from firnline.ops.neighbours.cards import Card
 from firnline.ops.neighbours.folders import FolderMap, Folders
-from firnline.ops.neighbours.index import Card, Index, Indexed
+from firnline.ops.neighbours.index import Index, Indexed
 from firnline.ops.neighbours.outward import Bridge, gathered
 from firnline.stores.keys import Key
 from firnline.stores.local import LocalFiles

@@ -9,7 +9,7 @@ from typing import Protocol
 from firnline.errors import RefusedForSafety, UnreadableMetadata
 from firnline.model.files import File, Root
 from firnline.model.locations import stem_of
-from firnline.ops.neighbours.index import Card
+from firnline.ops.neighbours.cards import Card
 from firnline.ops.neighbours.others import FindOthers, Others, others_now
 from firnline.ops.orphans.neighbours import Here, Neighbour, by_server
 from firnline.ops.reachability.live_roots import forbidden, live_roots

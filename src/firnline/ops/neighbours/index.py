@@ -1,5 +1,4 @@
-"""The index of outward references: what every table of the lake needs outside its own folders, and how it is written
-down.
+"""The index of outward references: what every table of the lake needs outside its own folders.
 
 A table is walked once, and again only by what is new since its metadata moved on: asking a lake of a thousand tables
 costs two listings. What is remembered is named by the metadata that it was read from, which never changes under its
@@ -8,7 +7,6 @@ name; a table whose metadata has a name that could be given twice is read every 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +24,15 @@ from firnline.errors import (
     UnreadableMetadata,
     told_bug,
 )
-from firnline.model.files import File, FileKind
+from firnline.model.files import File
+from firnline.ops.neighbours.cards import (
+    Card,
+    cards_from_bytes,
+    cards_to_bytes,
+    is_where_it_was,
+    walked_from_bytes,
+    walked_to_bytes,
+)
 from firnline.ops.neighbours.folders import FolderMap, Folders, OwnFolders
 from firnline.ops.reachability.live_roots import live_roots
 from firnline.ops.runs.decision import usual_window_ms
@@ -40,94 +46,7 @@ from firnline.ports.progress import Progress, Silent
 from firnline.ports.stores import RealNames
 
 if TYPE_CHECKING:
-    from firnline.ops.neighbours.outward import Bridge, Bridges, StampsOf, Walked
-
-_LENGTH_BYTES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """One table by the metadata that it was read from. `bridges` are those out of `own`, which is None before the table
-    was walked, and if it names files by links: those change.
-
-    `over_ms` is the end of the last hold that counted as over, None if none did:
-
-    1. A machine whose clock is ahead plans: a neighbour's hold is over, and what it keeps is not among the bridges.
-    2. The clock is set right, or another machine recalls the card. The neighbour's metadata is still the same.
-    3. A purge that believes the card deletes what the hold keeps.
-
-    So the bridges are only true after that end.
-    """
-
-    metadata: str
-    uuid: str
-    folders: Folders
-    own: OwnFolders | None = None
-    bridges: Bridges = ()
-    over_ms: int | None = None
-
-    def tells_bridges(self, own: OwnFolders, now_ms: int, real: Callable[[str], str]) -> bool:
-        """Tells whether these are the bridges out of `own` at that instant, by the links that are there now."""
-        is_over = self.over_ms is None or now_ms > self.over_ms
-        return self.own == own and is_over and all(_is_where_it_was(each, real) for each in self.bridges)
-
-
-def _is_where_it_was(bridge: Bridge, real: Callable[[str], str]) -> bool:
-    """Tells whether what a bridge leads to is still where it was.
-
-    1. A table is walked: it needs a file of a folder that is nobody's.
-    2. That folder is moved into another table's, and a link is left behind. No metadata changes.
-    3. The other table takes the file in, and expires it.
-    """
-    return all(real(folder) == folder for folder in bridge.folders)
-
-
-def cards_to_bytes(cards: Iterable[tuple[TableName, Card]]) -> bytes:
-    """Returns the cards of one catalog, each after its table's catalog, namespace and name."""
-    return json.dumps([[name.catalog, name.namespace, name.name, _card_json(card)] for name, card in cards]).encode()
-
-
-def cards_from_bytes(said: bytes) -> Iterator[tuple[TableName, Card]]:
-    for catalog, namespace, name, card in json.loads(said):
-        yield TableName(catalog, tuple(namespace), name), _card(card)
-
-
-def walked_to_bytes(walked: Walked) -> bytes:
-    leads = {digest.hex(): [_bridge_json(each) for each in bridges] for digest, bridges in walked.leads.items()}
-    text = json.dumps(leads).encode()
-    return len(text).to_bytes(_LENGTH_BYTES, "big") + text + b"".join(sorted(walked.units))
-
-
-def walked_from_bytes(said: bytes) -> Walked:
-    from firnline.ops.neighbours.outward import DIGEST_BYTES, Walked
-
-    start = _LENGTH_BYTES + int.from_bytes(said[:_LENGTH_BYTES], "big")
-    leads = {bytes.fromhex(each): _bridges(found) for each, found in json.loads(said[_LENGTH_BYTES:start]).items()}
-    return Walked({said[at : at + DIGEST_BYTES] for at in range(start, len(said), DIGEST_BYTES)}, leads)
-
-
-def _card_json(card: Card) -> list[Any]:
-    own = None if card.own is None else [card.own.folders, card.own.holes]
-    bridges = [_bridge_json(each) for each in card.bridges]
-    return [card.metadata, card.uuid, card.folders.owned, card.folders.written, own, bridges, card.over_ms]
-
-
-def _card(said: list[Any]) -> Card:
-    metadata, uuid, owned, written, own, bridges, over_ms = said
-    folders = Folders(tuple(owned), tuple(written))
-    return Card(metadata, uuid, folders, own and OwnFolders(tuple(own[0]), tuple(own[1])), _bridges(bridges), over_ms)
-
-
-def _bridge_json(bridge: Bridge) -> list[Any]:
-    file = bridge.file
-    return [file.kind.value, file.key, file.size, file.opens, file.expects, bridge.folders]
-
-
-def _bridges(said: list[list[Any]]) -> Bridges:
-    from firnline.ops.neighbours.outward import Bridge
-
-    return tuple(Bridge(File(FileKind(kind), *file), tuple(folders)) for kind, *file, folders in said)
-
+    from firnline.ops.neighbours.outward import StampsOf, Walked
 
 ReadAll = Callable[[Sequence[Registered]], Iterable["tuple[Indexed, ...] | None"]]
 """Reads tables side by side, and returns what it found in their order."""
@@ -372,7 +291,7 @@ class Index:
         said = self.cache.get(_name_of_walked(each, own))
         walked = Walked() if said is None else walked_from_bytes(said)
         every = (bridge for bridges in walked.leads.values() for bridge in bridges)
-        return walked if all(_is_where_it_was(bridge, self.real) for bridge in every) else Walked()
+        return walked if all(is_where_it_was(bridge, self.real) for bridge in every) else Walked()
 
     def _recall(self, address: str) -> None:
         self._recalled.add(address)
