@@ -310,7 +310,7 @@ def test_a_list_that_cannot_be_read_is_told_with_the_way_around_it(
     monkeypatch.setattr(ObjectStores, "list", silent)
     (answer,) = three.firnline().several().runs()
     assert isinstance(answer.problem, StoreError)
-    assert "--all" in answer.problem.hint
+    assert "`everywhere=True`" in answer.problem.hint
     assert shown(three.firnline(), everywhere=True) == {waiting: "committed"}
 
 
