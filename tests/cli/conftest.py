@@ -85,3 +85,14 @@ def eight_days(table: SmallTable) -> SmallTable:
     table.append(1)
     table.tag("release", tagged)
     return table
+
+
+@pytest.fixture
+def neglected(lake: SmallLake) -> SmallTable:
+    """A table that was written anew forty times, and never expired."""
+    table = SmallTable(QuickFiles(), f"file://{lake.folder}/ns/neglected")
+    table.append(2)
+    for _ in range(40):
+        table.overwrite(table.live(), 2)
+    lake.register("neglected", table.publish())
+    return table

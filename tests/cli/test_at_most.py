@@ -15,23 +15,12 @@ from hypothesis import strategies as st
 
 from firnline.model.times import parse_instant, tell_due
 from firnline.ops.runs.bounded import MOST_TRIES, most_within
-from firnline.testing.tables import QuickFiles, SmallTable
+from firnline.testing.tables import SmallTable
 from tests.cli.saying import Capture, facts, said
 
 Lake = Any
 TABLE = "lake.ns.neglected"
 NIGHTLY = ("--retain-last", "2", "--older-than", "1d")
-
-
-@pytest.fixture
-def neglected(lake: Lake) -> SmallTable:
-    """A table that was written anew forty times, and never expired."""
-    table = SmallTable(QuickFiles(), f"file://{lake.folder}/ns/neglected")
-    table.append(2)
-    for _ in range(40):
-        table.overwrite(table.live(), 2)
-    lake.register("neglected", table.publish())
-    return table
 
 
 def share(plan: Any) -> float:

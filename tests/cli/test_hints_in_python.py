@@ -25,7 +25,7 @@ from firnline.ops.tiers.waking import Inquiry
 from firnline.policy.rules import RULE_NAMES
 from firnline.policy.values import SETTINGS
 from firnline.spark.telling import error_of, told
-from firnline.testing.tables import QuickFiles, SmallTable
+from firnline.testing.tables import SmallTable
 from tests.cli.saying import Capture, said
 
 SOURCE = Path(firnline.__file__).parent
@@ -96,16 +96,6 @@ def test_every_flag_that_a_hint_names_can_be_passed_in_python_or_is_known_to_hav
             assert not [said for said in said_in_python(text) if refused_call(said, known)], in_python
     of_worker = set(inspect.signature(firnline.open_worker).parameters)
     assert {flag for flag in ONLY_TYPED if flag.replace("-", "_") in known | of_worker} <= {"name"}
-
-
-@pytest.fixture
-def neglected(lake: Any) -> SmallTable:
-    table = SmallTable(QuickFiles(), f"file://{lake.folder}/ns/neglected")
-    table.append(2)
-    for _ in range(40):
-        table.overwrite(table.live(), 2)
-    lake.register("neglected", table.publish())
-    return table
 
 
 def test_what_a_hint_says_in_python_can_be_passed_as_it_stands(neglected: SmallTable, capsys: Capture) -> None:
