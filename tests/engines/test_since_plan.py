@@ -112,6 +112,21 @@ def test_a_file_that_is_needed_by_way_of_a_link_is_spared(engine: Engine, tmp_pa
     assert watch.spared([*there, f"file://{tmp_path}/t/data/other"]) == there
 
 
+def test_a_file_that_is_needed_by_a_link_of_another_name_is_spared(engine: Engine, tmp_path: Path) -> None:
+    """Neither the folder nor the last name is the file's own."""
+    table = SmallTable(QuickFiles(), f"file://{tmp_path}/t")
+    back = table.append(2)
+    kept, linked = sorted(table.live())
+    moved = tmp_path / "elsewhere.parquet"
+    Path(linked.removeprefix("file://")).rename(moved)
+    Path(linked.removeprefix("file://")).symlink_to(moved)
+    watch = watching(engine, table, [], real=RealPaths())
+    watch.add(live(table, back), IcebergFormat(ObjectStores()).expand)
+    asked = [f"file://{moved}", kept, linked, f"file://{tmp_path}/other.parquet"]
+    assert watch.spared(asked) == set(asked[:3])
+    assert watch.newly_needed(asked) == {kept, linked}
+
+
 def test_nothing_new_asks_no_engine(table: SmallTable) -> None:
     """A quiet table must not wait for a Spark session that has nothing to do."""
     _, kept = sorted(table.changes)

@@ -73,6 +73,17 @@ def test_two_roads_to_one_folder_are_left_to_the_engine_that_compares_real_names
     assert firnline.open(engine="local").plan(table.location, now=table.now_ms).plan.spared[OUTSIDE].files
 
 
+def test_a_folder_with_links_to_files_is_left_to_the_engine_that_compares_real_names(
+    tmp_path: Path, spark_session: SparkSession
+) -> None:
+    table, _ = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t"))
+    table.publish()
+    (tmp_path / "t/data/link.parquet").symlink_to("nothing")
+    with pytest.raises(RefusedForSafety, match="t/data/ has links to files"):
+        firnline.open(engine="spark", session=spark_session).plan(table.location, now=table.now_ms)
+    assert firnline.open(engine="local").plan(table.location, now=table.now_ms).plan.victims.all.files
+
+
 def test_a_policy_that_names_spark_gets_spark(tmp_path: Path, spark_session: SparkSession) -> None:
     table, _ = a_long_life(SmallTable(QuickFiles(), f"file://{tmp_path}/t"))
     table.publish()

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from firnline.ops.neighbours.around import around
+from firnline.testing.dated import Clock, dated
 from tests.neighbours.lakes import RealLake, real_lake, rows
 from tests.neighbours.test_index import plan
 
@@ -51,6 +52,100 @@ def test_what_another_table_imported_stays_when_its_folder_was_moved_since_and_l
     lake.overwrite("a", 3)
     lake.expire("a", blast_radius=1.0)
     assert lake.read("b") == [7]
+
+
+def linked(target: Path, link: Path) -> str:
+    """Makes a link to one file, by another name, and returns what a table calls it."""
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(target)
+    return f"file://{link}"
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_another_table_imported_by_a_link_to_one_file_stays(lake: RealLake, tmp_path: Path, inside: bool) -> None:
+    lake.create("a")
+    lake.create("b")
+    lake.append("b", 1)
+    data = home(lake, "a") / "data"
+    imported(lake, "a", 7, data, data)
+    link = (home(lake, "b") / "data" if inside else tmp_path / "links") / "other.parquet"
+    lake.table("b").add_files([linked(data / "imported-7.parquet", link)])
+    lake.overwrite("a", 2)
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("a") == [2]
+    assert lake.read("b") == [1, 7]
+
+
+def test_what_another_table_imported_stays_when_its_file_was_moved_since_and_left_a_link(lake: RealLake) -> None:
+    lake.create("a")
+    lake.create("b")
+    lake.append("a", 1)
+    lake.overwrite("a", 2)
+    shared, inside = lake.folder / "shared", home(lake, "a") / "data" / "moved.parquet"
+    imported(lake, "b", 7, shared, shared)
+    assert plan(lake).asked == 1
+    (shared / "imported-7.parquet").rename(inside)
+    (shared / "imported-7.parquet").symlink_to(inside)
+    lake.table("a").add_files([f"file://{inside}"])
+    lake.overwrite("a", 3)
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("b") == [7]
+
+
+def test_a_link_that_another_tables_link_leads_through_stays(lake: RealLake, tmp_path: Path) -> None:
+    """The link in the middle is the table's own file by its name: with it the way to the last file would go."""
+    lake.create("a")
+    lake.create("b")
+    data, last = home(lake, "a") / "data", tmp_path / "elsewhere"
+    imported(lake, "b", 7, last, last)
+    lake.overwrite("b", 1)
+    middle = linked(last / "imported-7.parquet", data / "middle.parquet")
+    lake.table("a").add_files([middle])
+    lake.table("b").add_files([linked(data / "middle.parquet", tmp_path / "links" / "first.parquet")])
+    lake.overwrite("a", 2)
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("b") == [1, 7]
+
+
+def test_a_neighbours_file_that_a_link_in_the_tables_own_folder_leads_to_stays(lake: RealLake) -> None:
+    lake.create("a")
+    lake.create("b")
+    theirs = home(lake, "b") / "data"
+    imported(lake, "b", 7, theirs, theirs)
+    ours = linked(theirs / "imported-7.parquet", home(lake, "a") / "data" / "ours.parquet")
+    lake.table("a").add_files([ours])
+    lake.overwrite("a", 2)
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("a") == [2]
+    assert lake.read("b") == [7]
+
+
+def test_what_the_table_itself_needs_by_a_link_to_one_file_stays(lake: RealLake, tmp_path: Path) -> None:
+    lake.create("a")
+    data = home(lake, "a") / "data"
+    imported(lake, "a", 7, data, data)
+    lake.overwrite("a", 2)
+    lake.table("a").add_files([linked(data / "imported-7.parquet", tmp_path / "links" / "other.parquet")])
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("a") == [2, 7]
+
+
+@pytest.mark.parametrize("owner", ["a", "b"])
+def test_what_is_imported_by_a_link_to_one_file_after_the_commit_stays(
+    lake: RealLake, tmp_path: Path, owner: str
+) -> None:
+    """`owner` takes the file in again between the commit of an expiry and its purge, under another last name."""
+    lake.create("a")
+    lake.create("b")
+    lake.append("b", 1)
+    data = home(lake, "a") / "data"
+    imported(lake, "a", 7, data, data)
+    lake.overwrite("a", 2)
+    waiting = lake.expire("a", blast_radius=1.0, grace="1s")
+    before = lake.read(owner)
+    lake.table(owner).add_files([linked(data / "imported-7.parquet", tmp_path / "links" / "other.parquet")])
+    dated(lake.firnline(), Clock(2_000)).purge(str(waiting.run.id))
+    assert lake.read(owner) == sorted([*before, 7])
 
 
 def test_what_the_table_itself_needs_by_another_road_stays(lake: RealLake, tmp_path: Path) -> None:

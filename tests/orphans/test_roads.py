@@ -87,14 +87,28 @@ def test_a_lake_behind_a_link_is_searched_as_any_other(tmp_path: Path) -> None:
     crowd.check()
 
 
-def test_a_file_that_is_taken_up_by_another_road_during_grace_is_spared(crowd: Crowd) -> None:
+def test_a_neighbours_link_to_one_file_stops_the_search(crowd: Crowd, purge: Purge) -> None:
     crowd.table("searched")
     neighbour = crowd.table("neighbour")
-    link(crowd, "road", "searched/data")
+    path = crowd.folder / "lake/searched/data/imported.parquet"
+    link(crowd, "neighbour/data/other.parquet", "searched/data/imported.parquet")
+    named(crowd, neighbour, f"{crowd.lake}/neighbour/data/other.parquet", path)
+    with pytest.raises(RefusedForSafety, match="imported"):
+        purge("searched")
+    plan, _ = purge("searched", keep_near_misses=True)
+    assert plan.classes[ObjectClass.NEAR_MISS].files == 1
+    crowd.check()
+
+
+@pytest.mark.parametrize("road", ["a folder", "one file"])
+def test_a_file_that_is_taken_up_by_another_road_during_grace_is_spared(crowd: Crowd, road: str) -> None:
+    crowd.table("searched")
+    neighbour = crowd.table("neighbour")
     stray = crowd.stray("searched/data/taken.parquet")
+    link(crowd, "road", "searched/data" if road == "a folder" else "searched/data/taken.parquet")
     _, waiting = crowd.process().orphans(crowd.name("searched"), grace="1h", consent=lambda plan: True)
     item = neighbour.data_file()
-    taken = f"{crowd.lake}/road/taken.parquet"
+    taken = f"{crowd.lake}/road/taken.parquet" if road == "a folder" else f"{crowd.lake}/road"
     crowd.ledger.contents[taken] = crowd.ledger.contents[item.path]
     neighbour.commit("append", [replace(item, path=taken)])
     crowd.clock.advance(2 * HOUR_MS)
@@ -121,6 +135,53 @@ def test_names_are_real_and_looked_up_by_folder(tmp_path: Path) -> None:
     travelled = pickle.loads(pickle.dumps(RealPaths((f"file://{tmp_path}/road",))))
     assert travelled(names[0]) == names[0]
     assert travelled(names[1]) == f"file://{tmp_path}/road/b/y"
+
+
+@pytest.mark.parametrize("others", [0, 100])
+def test_a_link_to_a_file_is_the_file(tmp_path: Path, others: int) -> None:
+    """Through a chain, too; of few names each is looked at, of many their folders."""
+    for folder in ("a", "b/c"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "a/f").write_text("")
+    (tmp_path / "b/middle").symlink_to("../a/f")
+    (tmp_path / "b/first").symlink_to(tmp_path / "b/middle")
+    (tmp_path / "b/nowhere").symlink_to("nothing")
+    (tmp_path / "b/folder").symlink_to("c")
+    os.symlink("x", os.fsencode(tmp_path) + b"/b/\xff")
+    expected = {"a/f": "a/f", "b/middle": "a/f", "b/first": "a/f", "b/nowhere": "b/nothing", "b/c/x": "b/c/x"}
+    expected |= {"b/folder/x": "b/c/x"} | {f"b/{number}": f"b/{number}" for number in range(others)}
+    names, found = ([f"file://{tmp_path}/{each}" for each in some] for some in (expected, expected.values()))
+    real = RealPaths()
+    assert real.column(pa.array(names)).to_pylist() == found == [real(each) for each in names]
+    assert [real.has_links(f"file://{tmp_path}/{each}") for each in ("a/", "b/", "b/c/", "no/")] == [0, 1, 0, 0]
+    plain = pa.array([each for each, other in zip(names, found, strict=True) if each == other])
+    assert real.column(plain) is plain
+
+
+def test_links_in_a_folder_that_may_not_be_read_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name in it can be walked through all the same. Whoever runs as root may read all."""
+    for folder in ("shut", "open"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "shut/link").symlink_to(tmp_path / "open/f")
+    names = [f"file://{tmp_path}/shut/{each}" for each in ("link", *map(str, range(100)))]
+
+    def refuse(path: str) -> object:
+        raise PermissionError(13, "Permission denied")
+
+    real = RealPaths()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "scandir", refuse)
+        assert real.column(pa.array(names)).to_pylist() == [f"file://{tmp_path}/open/f", *names[1:]]
+        assert real.has_links(f"file://{tmp_path}/shut/")
+
+
+def test_links_are_looked_for_again_once_they_are_forgotten(tmp_path: Path) -> None:
+    names = pa.array([f"file://{tmp_path}/{each}" for each in range(100)])
+    real = RealPaths()
+    assert real.column(names) is names
+    (tmp_path / "7").symlink_to("other")
+    real.forget()
+    assert real.column(names).to_pylist()[7] == f"file://{tmp_path}/other"
 
 
 def test_a_folder_that_is_mounted_twice_has_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

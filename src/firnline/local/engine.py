@@ -17,7 +17,7 @@ from firnline.model.files import File, FileKind, Root, Totals
 from firnline.ports.engines import FILE_COLUMNS, Listing, ServerRoots, Survey, TableSearch, TableWalk, Territory
 from firnline.ports.expanding import Expand, Expanded, Failures, opener
 from firnline.ports.progress import Progress, Silent
-from firnline.ports.stores import Head
+from firnline.ports.stores import AS_CALLED, Head, RealNames
 from firnline.walking.arrow import column_of
 from firnline.walking.faults import THREADS, faulty, unproved
 from firnline.walking.verdicts import KEPT, VICTIM, ByVerdict, judged, verdicts
@@ -118,10 +118,10 @@ class LocalEngine:
                 count += len(batch)
                 self.progress.step("looking at files", count, every)
 
-    def reached(self, *, everywhere: bool = False) -> LocalReached:
+    def reached(self, *, everywhere: bool = False, real: RealNames = AS_CALLED) -> LocalReached:
         from firnline.local.reached import LocalReached
 
-        return LocalReached(everywhere)
+        return LocalReached(everywhere, real)
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> LocalListing:
         from firnline.local.listing import Lister

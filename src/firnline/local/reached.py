@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from firnline.local.rows import Numbers, in_batches
 from firnline.ports.engines import REACHED_COLUMNS, Survey
+from firnline.ports.stores import RealNames
 from firnline.walking.arrow import column_of
 from firnline.walking.reached import REACHED, marked, marks
 
@@ -46,13 +47,14 @@ class _Order:
 class LocalReached:
     """Parts of rows, of which several become one with each file once."""
 
-    def __init__(self, everywhere: bool) -> None:
+    def __init__(self, everywhere: bool, real: RealNames) -> None:
         self._everywhere = everywhere
+        self._real = real
         self._parts: list[_Part] = []
 
     def add(self, survey: Survey, walk: int, *, by_name: bool = False) -> None:
         names = (batch.column("identity") for batch in survey.kept_batches())
-        rows = [marked(each, walk, by_name, self._everywhere) for each in names]
+        rows = [marked(each, walk, by_name, self._everywhere, self._real) for each in names]
         self._parts.append(_Part(pa.Table.from_batches(rows, REACHED)))
         if len(self._parts) > _PARTS:
             self._parts = [_Part(_each_once(pa.concat_tables(part.rows for part in self._parts)))]

@@ -11,7 +11,7 @@ from firnline.model.files import FileKind, Root, Tally, Totals
 from firnline.model.locations import identity, stem_of
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, ObjectClass, Sort
-from firnline.ports.stores import AsCalled, Head, RealNames
+from firnline.ports.stores import AS_CALLED, Head, RealNames
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,7 @@ class Territory:
 
     owned: tuple[str, ...] | None
     holes: tuple[str, ...] = ()
-    real: RealNames = field(default_factory=AsCalled)
+    real: RealNames = AS_CALLED
 
     @property
     def inside(self) -> tuple[str, ...] | None:
@@ -271,9 +271,10 @@ class Engine(Protocol):
         """
         ...
 
-    def reached(self, *, everywhere: bool = False) -> ReachedFiles:
-        """Returns a memory of what walks of this engine reach, empty as yet; it lasts as long as it is held.
-        `everywhere`: all files are found by their last names too, not only local ones.
+    def reached(self, *, everywhere: bool = False, real: RealNames = AS_CALLED) -> ReachedFiles:
+        """Returns a memory of what walks of this engine reach, empty as yet; it lasts as long as it is held. Files are
+        found by the paths that they have by `real`. `everywhere`: all are found by their last names too, not only local
+        ones.
         """
         ...
 

@@ -177,6 +177,14 @@ class RealNames(Protocol):
         """Returns the same of many; the very same array where every name is real already."""
         ...
 
+    def has_links(self, folder: str) -> bool:
+        """Tells whether any file in a folder, whose name ends with a slash, may be a link to another one."""
+        ...
+
+    def forget(self) -> None:
+        """Drops what was found: links change, and what is decided from now on is decided by those of now."""
+        ...
+
 
 class AsCalled:
     """Takes every name for the real one: for stores that have neither links nor mounts."""
@@ -186,3 +194,12 @@ class AsCalled:
 
     def column(self, names: pa.Array) -> pa.Array:
         return names
+
+    def has_links(self, folder: str) -> bool:
+        return False
+
+    def forget(self) -> None:
+        pass
+
+
+AS_CALLED = AsCalled()

@@ -17,7 +17,7 @@ from firnline.ports.engines import Listing, ServerRoots, Survey, TableSearch, Ta
 from firnline.ports.expanding import Expand
 from firnline.ports.listings import KeyRange, ListRanges, Sort
 from firnline.ports.progress import Progress, Silent
-from firnline.ports.stores import Head
+from firnline.ports.stores import AS_CALLED, Head, RealNames
 from firnline.spark.after_survey.faults import Looking
 from firnline.spark.after_survey.reached import SparkReached
 from firnline.spark.census import Asked, SparkCensus, ToTheOne, take
@@ -89,8 +89,8 @@ class SparkEngine:
         self.progress.step("looking at files on Spark", 0, survey.kept.all.files)
         return Looking(survey, self.at_once, self.of, self.turn).faults(store, listed)
 
-    def reached(self, *, everywhere: bool = False) -> SparkReached:
-        return SparkReached(self.session, everywhere, self.of)
+    def reached(self, *, everywhere: bool = False, real: RealNames = AS_CALLED) -> SparkReached:
+        return SparkReached(self.session, everywhere, real, self.of)
 
     def list(self, pieces: Iterable[KeyRange], source: ListRanges) -> SparkListing:
         self.progress.step("listing on Spark", 0, None)

@@ -1,4 +1,4 @@
-"""Two roads to one folder: files of a walk on Spark that may be others than their names say.
+"""Two roads to one file: files of a walk on Spark that may be others than their names say.
 
 Names are compared on executors as they are called. Where two of them may mean one file, that is not enough: such a
 table is left to the engine that compares real names.
@@ -23,8 +23,8 @@ _STAYING = (VERDICTS.index(KEPT), OTHERS)
 
 
 def two_roads(files: DataFrame, walks: Sequence[TableWalk], sums: Sequence[Sums]) -> dict[int, RefusedForSafety]:
-    """Returns the walks that cannot be judged here: two local folders of their files are one, or one from which files
-    may go only seems to be the table's own.
+    """Returns the walks that cannot be judged here: two local folders of their files are one, one from which files may
+    go only seems to be the table's own, or one has links to files.
 
     Only folders are looked at, each once; tables that have no local folder, or no victim, cost nothing.
     """
@@ -64,6 +64,8 @@ class _Roads:
             return f"{min(folder, other)} and {max(folder, other)} are one folder"
         if not all_stays and folder.startswith(self._own) != real.startswith(self._real_own):
             return f"{folder} is really {real}"
+        if self._real.has_links(folder):
+            return f"{folder} has links to files"
         return None
 
 

@@ -17,7 +17,7 @@ from firnline.memory import keep_freed_memory
 from firnline.model.files import FileKind
 from firnline.model.spans import Numbers, SpanEntries, above_zero, numbers
 from firnline.ports.engines import Territory
-from firnline.ports.stores import AsCalled
+from firnline.ports.stores import AS_CALLED
 from firnline.spark.executors.beginning import begin_task
 from firnline.spark.judged import JUDGED_DDL, OTHERS, JudgedFiles, judged_lost, may_be_local
 from firnline.spark.packets import LOST, by_number, each_packet, unpacked
@@ -47,7 +47,7 @@ class Settling:
     def __init__(self, axis: Axis, territories: Sequence[Territory]) -> None:
         self._axis = axis
         # Real names are looked at where the folders are: executors compare what files are called.
-        self._territories = [replace(each, real=AsCalled()) for each in territories]
+        self._territories = [replace(each, real=AS_CALLED) for each in territories]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         begin_task()

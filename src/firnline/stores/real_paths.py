@@ -1,14 +1,15 @@
 """Where local files really are: by whatever links and mounts a path leads there.
 
 Two paths of one file have two identities, and what a table needs by the one looks like garbage by the other. So paths
-are compared as the operating system walks them: without symbolic links, and a folder that is mounted in two places by
-one of them. Hard links need no care: each is a name of its own, and a file goes with the last of them.
+are compared as the operating system walks them: without symbolic links, to folders and to single files, and a folder that
+is mounted in two places by one of them. Hard links need no care: each is a name of its own, and a file goes with the last of them.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +21,8 @@ from firnline.model.locations import identity, parse_location
 _LOCAL = "file:///"
 _MOUNTS = "/proc/self/mountinfo"
 _NAME = r"(?s)[^/]*\z"
+_FEW = 16
+"""So many names are looked at one by one; for more of them, their folders are read."""
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
@@ -42,23 +45,60 @@ class RealPaths:
     def __init__(self, spelled: tuple[str, ...] = ()) -> None:
         self._spelled = spelled
         self._folders: dict[str, str] = {}
+        self._links: dict[str, tuple[str, ...] | None] = {}
 
     def __reduce__(self) -> tuple[type[RealPaths], tuple[tuple[str, ...]]]:
         return RealPaths, (self._spelled,)
 
     def __call__(self, name: str) -> str:
         """Returns the real identity of a file; what is not local is as it is called."""
-        folder, slash, last = name.rpartition("/")
-        return f"{self._folder(folder)}{slash}{last}" if name.startswith(_LOCAL) else name
+        if not name.startswith(_LOCAL):
+            return name
+        path = name.removeprefix("file://")
+        return self._in_folder("file://" + os.path.realpath(path) if os.path.islink(path) else name)
 
     def column(self, identities: pa.Array) -> pa.Array:
         """Returns the same of many; each folder is looked at once."""
         if not pc.any(pc.starts_with(identities, _LOCAL)).as_py():
             return identities
-        folders = pc.unique(pc.replace_substring_regex(identities, _NAME, ""))
-        if all(self(each) == each for each in folders.to_pylist()):
+        if len(identities) <= _FEW:
+            real = pa.array(map(self, identities.to_pylist()), pa.string())
+            return identities if real.equals(identities) else real
+        folders = pc.unique(pc.replace_substring_regex(identities, _NAME, "")).to_pylist()
+        doubtful = self._perhaps_links(identities, folders)
+        if not doubtful and all(self._in_folder(each) == each for each in folders):
             return identities
-        return pa.array([self(each) for each in identities.to_pylist()], pa.string())
+        names = identities.to_pylist()
+        return pa.array([self(each) if each in doubtful else self._in_folder(each) for each in names], pa.string())
+
+    def has_links(self, folder: str) -> bool:
+        """Tells whether a folder has links to files, or may have: one that may not be read, but may be walked through."""
+        return folder.startswith(_LOCAL) and self._links_in(folder) != ()
+
+    def forget(self) -> None:
+        self._folders, self._links = {}, {}
+
+    def _in_folder(self, name: str) -> str:
+        """Returns what a file that is no link is really called."""
+        folder, slash, last = name.rpartition("/")
+        return f"{self._folder(folder)}{slash}{last}" if name.startswith(_LOCAL) else name
+
+    def _perhaps_links(self, identities: pa.Array, folders: Sequence[str]) -> set[str]:
+        """Returns the names of links, and all those in folders that may not be read."""
+        inside = {each: self._links_in(each) for each in folders if each.startswith(_LOCAL)}
+        links = pa.array([link for found in inside.values() for link in found or ()], pa.string())
+        doubtful = pc.is_in(identities, value_set=links)
+        for unread in (each for each, found in inside.items() if found is None):
+            doubtful = pc.or_(doubtful, pc.starts_with(identities, unread))
+        return set(identities.filter(doubtful).to_pylist())
+
+    def _links_in(self, folder: str) -> tuple[str, ...] | None:
+        """Returns the links to files, or to nothing, in a folder; None if it may not be read. Reading one tells of all
+        its entries whether they are links, at a fraction of the cost of asking for each.
+        """
+        if folder not in self._links:
+            self._links[folder] = _links_in(folder)
+        return self._links[folder]
 
     def _folder(self, folder: str) -> str:
         if folder not in self._folders:
@@ -108,6 +148,27 @@ def without_links(location: str) -> str:
     if named.scheme != "file" or real == named.path.rstrip("/"):
         return location
     return f"file://{real}" if location.startswith("file:") else real
+
+
+def _links_in(folder: str) -> tuple[str, ...] | None:
+    try:
+        with os.scandir(folder.removeprefix("file://")) as found:
+            names = [each.name for each in found if each.is_symlink() and not os.path.isdir(each.path)]
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+    except OSError:
+        return None
+    stem = folder.rstrip("/")
+    return tuple(f"{stem}/{each}" for each in names if _is_text(each))
+
+
+def _is_text(name: str) -> bool:
+    """Tells whether any table can have the name: one that is no UTF-8 is in no metadata."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _mount(line: str) -> Mount:

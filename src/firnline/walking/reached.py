@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.model.locations import spellings
+from firnline.ports.stores import RealNames
 from firnline.walking.marks import marks_of
 
 _LOCAL = "file:///"
@@ -22,18 +23,20 @@ REACHED = pa.schema(
 """A file is found by its marks. One that is found by its path alone has no mark of its name."""
 
 
-def marked(names: pa.Array, number: int, by_name: bool, everywhere: bool) -> pa.RecordBatch:
-    """Returns identities as REACHED, each with the mark of its path. That of its last name is with those that links may
-    lead to, and with all if they are found by name.
+def marked(names: pa.Array, number: int, by_name: bool, everywhere: bool, real: RealNames) -> pa.RecordBatch:
+    """Returns identities as REACHED, each with the mark of the path that it really has. That of its last name is with
+    those that links may lead to, and with all if they are found by name.
     """
     paths = [spellings(name).path for name in names.to_pylist()]
+    really = real.column(names)
+    reals = paths if really is names else [spellings(name).path for name in really.to_pylist()]
     last = pa.array([path.rpartition("/")[2] for path in paths], pa.string())
     found = marks(last)
     if not (by_name or everywhere):
         found = pc.if_else(pc.starts_with(names, _LOCAL), found, pa.scalar(None, pa.int64()))
     count = len(names)
     said = [names, pa.repeat(pa.scalar(number, pa.int32()), count), pa.repeat(pa.scalar(by_name), count)]
-    return pa.record_batch([*said, marks(pa.array(paths, pa.string())), found], schema=REACHED)
+    return pa.record_batch([*said, marks(pa.array(reals, pa.string())), found], schema=REACHED)
 
 
 def marks(texts: pa.Array) -> pa.Array:

@@ -22,7 +22,7 @@ from firnline.policy.values import NONE
 from firnline.ports.catalogs import TableName
 from firnline.ports.engines import ServerRoots
 from firnline.ports.formats import State
-from firnline.ports.stores import AsCalled, RealNames
+from firnline.ports.stores import AS_CALLED, RealNames
 
 _LOOKS = 5
 _NAME_IT = "name it under `shared-with` in firnline.yaml, so that all it needs counts; or drop one of the two"
@@ -70,7 +70,7 @@ class Around:
     holes: tuple[str, ...] = ()
     elsewhere: tuple[ServerRoots, ...] = ()
     notes: tuple[str, ...] = ()
-    real: RealNames = field(default_factory=AsCalled)
+    real: RealNames = AS_CALLED
 
     def refuse_conflict(self) -> None:
         """Raises RefusedForSafety if another table is in doubt."""

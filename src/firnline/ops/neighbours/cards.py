@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from firnline.model.files import File, FileKind
 from firnline.ops.neighbours.folders import Folders, OwnFolders
 from firnline.ports.catalogs import TableName
+from firnline.ports.stores import RealNames
 
 if TYPE_CHECKING:
     from firnline.ops.neighbours.outward import Bridge, Bridges, Walked
@@ -38,20 +39,20 @@ class Card:
     bridges: Bridges = ()
     over_ms: int | None = None
 
-    def tells_bridges(self, own: OwnFolders, now_ms: int, real: Callable[[str], str]) -> bool:
+    def tells_bridges(self, own: OwnFolders, now_ms: int, real: RealNames) -> bool:
         """Tells whether these are the bridges out of `own` at that instant, by the links that are there now."""
         is_over = self.over_ms is None or now_ms > self.over_ms
         return self.own == own and is_over and all(is_where_it_was(each, real) for each in self.bridges)
 
 
-def is_where_it_was(bridge: Bridge, real: Callable[[str], str]) -> bool:
+def is_where_it_was(bridge: Bridge, real: RealNames) -> bool:
     """Tells whether what a bridge leads to is still where it was.
 
     1. A table is walked: it needs a file of a folder that is nobody's.
-    2. That folder is moved into another table's, and a link is left behind. No metadata changes.
+    2. That folder, or the file alone, is moved into another table's, and a link is left behind. No metadata changes.
     3. The other table takes the file in, and expires it.
     """
-    return all(real(folder) == folder for folder in bridge.folders)
+    return all(real(folder) == folder and not real.has_links(folder) for folder in bridge.folders)
 
 
 def cards_to_bytes(cards: Iterable[tuple[TableName, Card]]) -> bytes:

@@ -91,13 +91,16 @@ def outward(files: Iterable[File], means: UnitMeans, own: OwnFolders, walked: Wa
     walk.open_all([file for file in roots if file.opens])
     leads = walk.finished()
     found: dict[str, Bridge] = {}
+    met_links = walk.met_links
     for file in roots:
         name = identity(file.key)
+        real = means.real(name)
+        met_links |= real != name
         if file.opens:
             found |= {identity(each.file.key): each for each in leads(name)}
-        elif not own.has(means.real(name)):
-            found[name] = Bridge(file, (_folder(means.real(name)),))
-    return tuple(found.values()), walk.met_links
+        elif not own.has(real):
+            found[name] = Bridge(file, (_folder(real),))
+    return tuple(found.values()), met_links
 
 
 class _Walk:

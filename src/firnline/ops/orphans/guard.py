@@ -45,6 +45,7 @@ class LakeGuard:
     is_sound: bool = False
 
     def look_again(self) -> None:
+        self.work.real.forget()
         now_ms = self.work.now()
         state = self.work.source.load()
         self.work.same_table(state, self.run)

@@ -10,10 +10,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from firnline.model.files import File, Root
-from firnline.model.locations import identity, spellings
+from firnline.model.locations import identity, known_as, spellings
 from firnline.model.snapshots import snapshot_of
 from firnline.ports.engines import Engine, ReachedFiles, Territory
 from firnline.ports.expanding import Expand
+from firnline.ports.stores import AS_CALLED, RealNames
 
 if TYPE_CHECKING:
     from firnline.walking.known import KnownUnits
@@ -28,14 +29,14 @@ class ReachableSincePlan:
 
     `walked` are the units that the plan walked as kept, a part of them at a time, and `kept` its snapshots: all that
     these need by those units, it had seen. `real` returns the name that a file has by whatever links it is reached;
-    `renames` says that it has other names for files that are not local, too.
+    `same` are pairs of folders that are one because the operator says so.
     """
 
     choose: Callable[[], Engine]
     walked: Iterable[Iterable[str]] = ()
     kept: Collection[str] = ()
-    real: Callable[[str], str] = str
-    renames: bool = False
+    real: RealNames = AS_CALLED
+    same: Sequence[tuple[str, str]] = ()
     _look: int = field(default=0, init=False)
     _decided: int = field(default=0, init=False)
     _roots: dict[str, int] = field(default_factory=dict, init=False)
@@ -65,7 +66,7 @@ class ReachableSincePlan:
 
         opening = expand if expand.folds else Unopened(expand, self._known)
         if self._reached is None:
-            self._reached = self._engine.reached(everywhere=self.renames)
+            self._reached = self._engine.reached(everywhere=bool(self.same), real=self.real)
         with closing(self._engine.survey(new, opening, Territory(None))) as survey:
             self._reached.add(survey, self._look, by_name=by_name)
             for batch in () if expand.folds else survey.kept_batches(expand.order):
@@ -130,8 +131,10 @@ class ReachableSincePlan:
             self._names.add(_last(name))
 
     def _paths_of(self, name: str) -> set[str]:
-        real = self.real(name)
-        return {spellings(each).path for each in ((name,) if real == name else (name, real))}
+        return {spellings(each).path for each in {name, self.real(self._meant(name))}}
+
+    def _meant(self, name: str) -> str:
+        return known_as(name, self.same) if self.same else name
 
     def newly_needed(self, keys: Collection[str]) -> set[str]:
         """Returns which of these very objects were reached only after it was decided what goes."""
@@ -139,7 +142,7 @@ class ReachableSincePlan:
             return set()
         names = {spellings(key).identity: key for key in keys}
         first = {name: self._roots[name] for name in names if name in self._roots}
-        for name, look, _ in self._found({spellings(name).path for name in names}, ()):
+        for name, look, _ in self._found({path for name in names for path in self._paths_of(name)}, ()):
             if name in names:
                 first[name] = min(look, first.get(name, look))
         return {names[name] for name, look in first.items() if look > self._decided}

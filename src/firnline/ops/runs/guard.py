@@ -103,6 +103,7 @@ class TableGuard:
         self.elsewhere = ReachableSincePlan(self.since_plan.choose, real=self.work.real)
 
     def look_again(self) -> None:
+        self.work.real.forget()
         state = self.work.source.load()
         if not self.is_sound and isinstance(self.work.source.format, UnprovedNames):
             refuse_missing(self.work, state)
@@ -266,16 +267,16 @@ def reachable_since_search(work: TableContext, run: Run) -> ReachableSincePlan:
 def _reachable_since(
     work: TableContext, run: Run, folder: str, seals: Seals, kept: Collection[str]
 ) -> ReachableSincePlan:
-    names, renames = names_of(work, run), bool(_same_places(run))
+    same = _same_places(run)
 
     def choose() -> Engine:
         return work.choose(work.source.load(), work.source.format, "auto")
 
     if not run.is_sealed:
-        return ReachableSincePlan(choose, real=names, renames=renames)
+        return ReachableSincePlan(choose, real=work.real, same=same)
     # A part that was changed since only means that more is walked again: the safe direction.
     parts = read_sound_parts(work.store, folder, seals)
-    return ReachableSincePlan(choose, (each.column("identity").to_pylist() for each in parts), kept, names, renames)
+    return ReachableSincePlan(choose, (each.column("identity").to_pylist() for each in parts), kept, work.real, same)
 
 
 def names_of(work: TableContext, run: Run) -> Callable[[str], str]:

@@ -27,7 +27,7 @@ from firnline.ports.engines import ChooseEngine
 from firnline.ports.formats import State
 from firnline.ports.observing.watch import RunWatch
 from firnline.ports.progress import Progress, Silent
-from firnline.ports.stores import AsCalled, Checkpoints, Head, ReadWrite, RealNames
+from firnline.ports.stores import AS_CALLED, Checkpoints, Head, ReadWrite, RealNames
 
 if TYPE_CHECKING:
     from firnline.ops.neighbours.index import Index
@@ -213,7 +213,7 @@ class TableContext:
     mirrors: Callable[[str, str], Iterable[Registered]] = lambda table_format, location: ()
     address: str = ""
     server: str = ""
-    real: RealNames = field(default_factory=AsCalled)
+    real: RealNames = AS_CALLED
     sealing: Callable[[bool], Sealing] = lambda make: UNSEALED
     ranges: ListRanges | None = None
     include_outside: bool | None = None

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from firnline.ports.engines import REACHED_COLUMNS, Survey
+from firnline.ports.stores import RealNames
 from firnline.spark.executors.beginning import begin_task
 from firnline.spark.judged import UNREADABLE, each_kind
 from firnline.spark.streaming import described, refuse_others, streamed
@@ -32,9 +33,10 @@ class SparkReached:
     question fails, and the run is carried on with a walk of its own.
     """
 
-    def __init__(self, session: SparkSession, everywhere: bool, of: str) -> None:
+    def __init__(self, session: SparkSession, everywhere: bool, real: RealNames, of: str) -> None:
         self._session = session
         self._everywhere = everywhere
+        self._real = real
         self._of = of
         self._frames: list[DataFrame] = []
 
@@ -44,7 +46,8 @@ class SparkReached:
         said = (F.col("verdict") == VERDICTS.index(KEPT)) | (F.col("verdict") == UNREADABLE)
         files = survey.held.files.filter((F.col("walk") == survey.walk) & said)
         with described(self._session, "remembering what is needed again", self._of, stoppable=False):
-            frame = _kept(files.mapInArrow(_marking(walk, by_name, self._everywhere), _ROWS_DDL))
+            marking = _marking(walk, by_name, self._everywhere, self._real)
+            frame = _kept(files.mapInArrow(marking, _ROWS_DDL))
             ((count, error),) = frame.agg(F.count("identity"), F.max("error")).collect()
             raise_told(error)
             refuse_others(survey.kept.all.files, count)  # one that is missing here would not be spared
@@ -86,8 +89,8 @@ def _each_once(rows: DataFrame) -> DataFrame:
 class _marking:
     """Gives each file its marks; picklable. `look` makes every walk's function another one."""
 
-    def __init__(self, number: int, by_name: bool, everywhere: bool) -> None:
-        self._how = (number, by_name, everywhere)
+    def __init__(self, number: int, by_name: bool, everywhere: bool, real: RealNames) -> None:
+        self._how = (number, by_name, everywhere, real)
         self._look = uuid4().hex
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

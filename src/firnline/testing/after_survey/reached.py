@@ -15,6 +15,7 @@ from firnline.model.locations import bare_path
 from firnline.ports.engines import REACHED_COLUMNS, Engine, ReachedFiles, Territory
 from firnline.ports.expanding import Expand
 from firnline.stores.objects import ObjectStores
+from firnline.stores.real_paths import RealPaths
 from firnline.testing.counting import CountingLog
 from firnline.testing.damage import remove
 from firnline.testing.manifests import Item
@@ -63,6 +64,15 @@ class ReachedContract:
         reached = walked(engine, table, {table.register([Item(key, 5)])})
         last = bare_path(f"{table.location}/data/{path}").rpartition("/")[2]
         assert found(reached, [], [last]) == {(key, 1, False)}
+
+    def test_a_link_is_found_by_what_it_leads_to(self, engine: Engine, table: SmallTable, tmp_path: Path) -> None:
+        """And by its own name, since a link may be another one by the time of the question."""
+        link = tmp_path / "link.parquet"
+        link.symlink_to(tmp_path / "x.parquet")
+        reached = engine.reached(real=RealPaths())
+        add(reached, engine, table, {table.register([Item(f"file://{link}", 5)])}, 1)
+        assert found(reached, [f"{tmp_path}/x.parquet"]) == {(f"file://{link}", 1, False)}
+        assert found(reached, [], ["link.parquet"]) == {(f"file://{link}", 1, False)}
 
     def test_the_first_walk_of_many_is_told(self, engine: Engine, table: SmallTable) -> None:
         """More walks than are kept apart, of which each reaches what those before did."""
