@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from firnline.errors import UnsupportedFormat
+from firnline.errors import RefusedForSafety, UnsupportedFormat
 from firnline.model.holds import Hold
 from firnline.ops.marks.holds import add_hold
 from harness.paimon import layout
@@ -17,7 +17,7 @@ from harness.paimon.shapes import MAIN
 from harness.paimon.worlds import Paimon
 
 from .aged import MEANT, age, disk
-from .small import Copy, seen_by_java
+from .small import EVERYTHING_OLD, Copy, seen_by_java
 
 LATER = {"grace": "1m", "blast_radius": 1.0}
 
@@ -137,3 +137,50 @@ def test_a_metadata_folder_that_is_a_link_itself_is_read(both: Paimon, copy: Cop
     copy.expire()
     assert layout.snapshots(copy.folder / "t", MAIN) == [6, 7]
     assert (seen_by_java(both, copy)[2], seen_by_java(both, copy, "side")) == before
+
+
+@pytest.fixture
+def linked(copy: Copy) -> Iterator[Copy]:
+    """What `cp -rs` makes of the table, but for its metadata: folders of its own, with a link to each file."""
+
+    def one_file(one: str, other: str) -> None:
+        if Path(one).parent.name in ("snapshot", "schema", "tag"):
+            shutil.copyfile(one, other)
+        else:
+            Path(other).symlink_to(one)
+
+    found = Copy(copy.folder.with_name(f"{copy.folder.name}-links"), copy.clock)
+    shutil.copytree(copy.folder, found.folder, copy_function=one_file)
+    yield found
+    found.end()
+
+
+def shared_with(linked: Copy) -> str:
+    return f"shared-with: ['{linked.table}']"
+
+
+def test_a_copy_of_links_that_is_shared_with_keeps_all_files(copy: Copy, linked: Copy) -> None:
+    asked = {**EVERYTHING_OLD, "grace": "0s", "sole_writer": True}
+    copy.process(policy=shared_with(linked)).expire(copy.table, **asked)
+    assert layout.snapshots(copy.folder / "t", MAIN) == [6, 7]
+    assert linked.missing() == {}
+
+
+def test_a_table_of_links_loses_none_of_the_files_that_they_lead_to(copy: Copy, linked: Copy) -> None:
+    before = copy.picture()
+    linked.expire()
+    assert copy.picture() == before
+    assert linked.missing() == {}
+
+
+def test_a_snapshot_that_is_a_link_into_another_table_is_refused_by_name(copy: Copy, linked: Copy) -> None:
+    """The other table's commit would take the file of the snapshot itself."""
+    place = Path(linked.table, "snapshot/snapshot-1")
+    place.unlink()
+    place.symlink_to(Path(copy.table, "snapshot/snapshot-1"))
+    before = copy.picture()
+    with pytest.raises(RefusedForSafety, match=str(place)):
+        copy.process(policy=shared_with(linked)).expire(copy.table, **EVERYTHING_OLD)
+    with pytest.raises(UnsupportedFormat, match=str(place)):
+        linked.expire()
+    assert copy.picture() == before

@@ -155,6 +155,8 @@ def test_links_to_folders_are_not_followed_and_links_to_files_are_files(tmp_path
     found = {meta.key.removeprefix(f"{lake}/"): meta.size for meta in ObjectStores().list(str(lake))}
     assert found.pop("data/x") == found.pop("link") == 5
     assert set(found) == {"dangling", "self"}
+    told = {link.removeprefix(f"{lake}/") for link in ObjectStores().links(str(lake))}
+    assert told == {"loop", "alias", "link", "dangling", "self"}
 
 
 def test_deleting_a_link_leaves_what_it_leads_to(tmp_path: Path) -> None:

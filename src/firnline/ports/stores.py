@@ -64,8 +64,9 @@ class Names(Protocol):
 
 class Links(Protocol):
     def links(self, folder: str) -> Sequence[str]:
-        """Returns the links anywhere below a folder that lead to no file, each by its full name: to a folder, or to
-        nothing at this moment. No listing shows what is behind one; other programs follow it. Fails as `list` does.
+        """Returns the links anywhere below a folder, each by its full name. No listing shows what is behind one that
+        leads to a folder, or to nothing at this moment; a file that one leads to is also another's, who may remove it.
+        Fails as `list` does.
         """
         ...
 

@@ -72,7 +72,7 @@ class LocalFiles:
             with _failing(spelled):
                 for entry in _entries(folder, spelled):
                     if entry.is_symlink():
-                        found += [] if os.path.isfile(entry.path) else [spelled + entry.name]
+                        found.append(spelled + entry.name)
                     elif entry.is_dir(follow_symlinks=False):
                         due.append((entry.path, f"{spelled}{entry.name}/"))
         return found

@@ -1,8 +1,8 @@
 """Where local files really are: by whatever links and mounts a path leads there.
 
 Two paths of one file have two identities, and what a table needs by the one looks like garbage by the other. So paths
-are compared as the operating system walks them: without symbolic links, to folders and to single files, and a folder that
-is mounted in two places by one of them. Hard links need no care: each is a name of its own, and a file goes with the last of them.
+are compared as the operating system walks them: without symbolic links, and a folder that is mounted in two places by
+one of them. Hard links need no care: each is a name of its own, and a file goes with the last of them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class RealPaths:
         return pa.array([self(each) if each in doubtful else self._in_folder(each) for each in names], pa.string())
 
     def has_links(self, folder: str) -> bool:
-        """Tells whether a folder has links to files, or may have: one that may not be read, but may be walked through."""
+        """Tells whether a folder has links to files, or may have: one that can be walked through and not be read."""
         return folder.startswith(_LOCAL) and self._links_in(folder) != ()
 
     def forget(self) -> None:

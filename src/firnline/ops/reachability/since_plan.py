@@ -142,7 +142,8 @@ class ReachableSincePlan:
             return set()
         names = {spellings(key).identity: key for key in keys}
         first = {name: self._roots[name] for name in names if name in self._roots}
-        for name, look, _ in self._found({path for name in names for path in self._paths_of(name)}, ()):
+        asked = {path for each in names for path in self._paths_of(each)}
+        for name, look, _ in self._found(asked, ()):
             if name in names:
                 first[name] = min(look, first.get(name, look))
         return {names[name] for name, look in first.items() if look > self._decided}

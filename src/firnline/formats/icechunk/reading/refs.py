@@ -67,8 +67,8 @@ def refuse_links(store: Links, folder: str) -> None:
     """Raises UnsupportedFormat for a link in the folder: a listing does not follow it, and Icechunk does."""
     for link in sorted(store.links(folder)):
         raise UnsupportedFormat(
-            f"{link} is a link, and what is behind it would not be seen",
-            hint="nothing was changed; put the folder itself there, or remove the link",
+            f"{link} is a link, and what is behind it may change or go unseen",
+            hint="nothing was changed; put what it leads to there, or remove the link",
         )
 
 

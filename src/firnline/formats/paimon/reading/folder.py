@@ -71,12 +71,13 @@ def _wanted(store: Read, location: str) -> Iterator[str]:
 
 def _refuse_links(store: Links, folder: str) -> None:
     """Raises UnsupportedFormat for a link inside a folder of metadata: a listing does not follow it, and Paimon does.
-    So a branch behind one would seem to be none, and lose its files.
+    So a branch behind one would seem to be none, and lose its files. And a snapshot that is a link into another table
+    goes when that one expires it.
     """
     for link in sorted(store.links(folder)):
         raise UnsupportedFormat(
-            f"{link} is a link, and what is behind it would not be seen",
-            hint="nothing was changed; put the folder itself there, or remove the link",
+            f"{link} is a link, and what is behind it may change or go unseen",
+            hint="nothing was changed; put what it leads to there, or remove the link",
         )
 
 
