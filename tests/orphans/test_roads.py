@@ -100,6 +100,18 @@ def test_a_neighbours_link_to_one_file_stops_the_search(crowd: Crowd, purge: Pur
     crowd.check()
 
 
+def test_a_link_that_nobody_needs_stays_as_outside(crowd: Crowd, purge: Purge) -> None:
+    """What it leads to is another file, and who goes through the link is not known."""
+    crowd.table("searched")
+    crowd.stray("elsewhere/left.parquet")
+    link(crowd, "searched/data/link.parquet", "elsewhere/left.parquet")
+    stray = crowd.stray("searched/data/left.parquet")
+    plan, _ = purge("searched")
+    assert (plan.classes[ObjectClass.OUTSIDE].files, plan.victims.all.files) == (1, 1)
+    assert (crowd.folder / "lake/searched/data/link.parquet").is_symlink()
+    assert stray not in crowd.files()
+
+
 @pytest.mark.parametrize("road", ["a folder", "one file"])
 def test_a_file_that_is_taken_up_by_another_road_during_grace_is_spared(crowd: Crowd, road: str) -> None:
     crowd.table("searched")

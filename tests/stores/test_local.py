@@ -159,14 +159,15 @@ def test_links_to_folders_are_not_followed_and_links_to_files_are_files(tmp_path
     assert told == {"loop", "alias", "link", "dangling", "self"}
 
 
-def test_deleting_a_link_leaves_what_it_leads_to(tmp_path: Path) -> None:
+def test_a_link_is_not_deleted(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "x").write_bytes(b"x")
     (tmp_path / "to-file").symlink_to(tmp_path / "x")
     (tmp_path / "to-folder").symlink_to(tmp_path / "folder")
     outcomes = ObjectDelete().delete([Doomed(f"{tmp_path}/to-file"), Doomed(f"{tmp_path}/to-folder")])
-    assert [outcome.fate for outcome in outcomes] == [Fate.DELETED, Fate.FAILED]
-    assert sorted(os.listdir(tmp_path)) == ["folder", "to-folder", "x"]
+    assert [outcome.fate for outcome in outcomes] == [Fate.CHANGED, Fate.CHANGED]
+    assert "link" in outcomes[0].error
+    assert sorted(os.listdir(tmp_path)) == ["folder", "to-file", "to-folder", "x"]
 
 
 def test_parents_of_a_deleted_file_stay(tmp_path: Path) -> None:

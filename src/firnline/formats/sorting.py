@@ -50,10 +50,13 @@ class Sorting:
 
     def __call__(self, listed: pa.RecordBatch) -> pa.RecordBatch:
         names = self.names(self.identities(listed.column("key")))
+        real = self._really(names)
         kinds, inside = self._kinds(names)
         columns = [listed.column(name) for name in LISTED_COLUMNS]
+        if real is not names:  # links, and what lies on another mount: they lead to other files
+            inside = pc.and_(inside, pc.equal(real, names))
         classes = self._classes(listed, names, kinds, inside)
-        columns += [names, self.paths(names), classes, _named(names, _anywhere(self.documents), kinds)]
+        columns += [names, self._paths(names, real), classes, _named(names, _anywhere(self.documents), kinds)]
         return pa.record_batch(columns, names=list(SORTED_COLUMNS))
 
     def identities(self, keys: pa.Array) -> pa.Array:
@@ -67,7 +70,13 @@ class Sorting:
         return identities
 
     def paths(self, identities: pa.Array) -> pa.Array:
-        paths = plain_paths(identities if self.real is None else self.real(identities))
+        return self._paths(identities, self._really(identities))
+
+    def _really(self, identities: pa.Array) -> pa.Array:
+        return identities if self.real is None else self.real(identities)
+
+    def _paths(self, identities: pa.Array, real: pa.Array) -> pa.Array:
+        paths = plain_paths(real)
         if not self.by_name:
             return paths
         alone = pc.replace_substring_regex(identities, _LAST, "")

@@ -174,6 +174,12 @@ class RealNames(Protocol):
         """Returns the real identity of a file or, with a slash at its end, of a folder."""
         ...
 
+    def entry(self, name: str) -> str:
+        """Returns the real identity of what is to be removed: by the folder that it really lies in, and as it is called
+        there. No link is ever removed.
+        """
+        ...
+
     def column(self, names: pa.Array) -> pa.Array:
         """Returns the same of many; the very same array where every name is real already."""
         ...
@@ -191,6 +197,9 @@ class AsCalled:
     """Takes every name for the real one: for stores that have neither links nor mounts."""
 
     def __call__(self, name: str) -> str:
+        return name
+
+    def entry(self, name: str) -> str:
         return name
 
     def column(self, names: pa.Array) -> pa.Array:

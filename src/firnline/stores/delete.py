@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -135,7 +136,9 @@ class ObjectDelete:
                 from firnline.stores.s3.deletes import delete_single
 
                 return delete_single(self._buckets.s3().client, key, etag if self._conditional else None)
-            _unlink(key) if key.scheme == "file" else self._delete_object(key)
+            if key.scheme == "file":
+                return _unlinked(key)
+            self._delete_object(key)
         except ObjectNotFound:
             return Answer(Fate.MISSING)
         except HOPELESS:
@@ -172,11 +175,16 @@ class ObjectDelete:
             self.throttle.went_well(lane)
 
 
-def _unlink(key: Key) -> None:
+def _unlinked(key: Key) -> Answer:
+    """Removes a local file. A link stays: what it leads to is another file, and nobody can tell who goes through it."""
     try:
-        if os.path.isdir(key.path):  # unlink refuses a folder by itself, but not a link to one
+        mode = os.lstat(key.path).st_mode
+        if stat.S_ISLNK(mode):
+            return Answer(Fate.CHANGED, "it is a link, and who else goes through it is not known")
+        if stat.S_ISDIR(mode):
             raise StoreError(f"{key.text!r} is a folder")
         os.unlink(key.path)
+        return _DELETED
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ObjectNotFound(f"no object {key.text!r}") from error
     except OSError as error:

@@ -55,7 +55,12 @@ class RealPaths:
         if not name.startswith(_LOCAL):
             return name
         path = name.removeprefix("file://")
-        return self._in_folder("file://" + os.path.realpath(path) if os.path.islink(path) else name)
+        return self.entry("file://" + os.path.realpath(path) if os.path.islink(path) else name)
+
+    def entry(self, name: str) -> str:
+        """Returns what a file is called in the folder that it really lies in, also where it is a link."""
+        folder, slash, last = name.rpartition("/")
+        return f"{self._folder(folder)}{slash}{last}" if name.startswith(_LOCAL) else name
 
     def column(self, identities: pa.Array) -> pa.Array:
         """Returns the same of many; each folder is looked at once."""
@@ -66,10 +71,10 @@ class RealPaths:
             return identities if real.equals(identities) else real
         folders = pc.unique(pc.replace_substring_regex(identities, _NAME, "")).to_pylist()
         doubtful = self._perhaps_links(identities, folders)
-        if not doubtful and all(self._in_folder(each) == each for each in folders):
+        if not doubtful and all(self.entry(each) == each for each in folders):
             return identities
         names = identities.to_pylist()
-        return pa.array([self(each) if each in doubtful else self._in_folder(each) for each in names], pa.string())
+        return pa.array([self(each) if each in doubtful else self.entry(each) for each in names], pa.string())
 
     def has_links(self, folder: str) -> bool:
         """Tells whether a folder has links to files, or may have: one that can be walked through and not be read."""
@@ -77,11 +82,6 @@ class RealPaths:
 
     def forget(self) -> None:
         self._folders, self._links = {}, {}
-
-    def _in_folder(self, name: str) -> str:
-        """Returns what a file that is no link is really called."""
-        folder, slash, last = name.rpartition("/")
-        return f"{self._folder(folder)}{slash}{last}" if name.startswith(_LOCAL) else name
 
     def _perhaps_links(self, identities: pa.Array, folders: Sequence[str]) -> set[str]:
         """Returns the names of links, and all those in folders that may not be read."""

@@ -126,12 +126,12 @@ class ReachableSincePlan:
         """Remembers a root as needed, and its paths: under another authority, encoding or link it may be one."""
         if name not in self._roots:
             self._roots[name] = self._newest = self._look
-            self._paths.update(self._paths_of(name))
+            self._paths.update(self._paths_of(name, self.real))
         if by_name:
             self._names.add(_last(name))
 
-    def _paths_of(self, name: str) -> set[str]:
-        return {spellings(each).path for each in {name, self.real(self._meant(name))}}
+    def _paths_of(self, name: str, real: Callable[[str], str]) -> set[str]:
+        return {spellings(each).path for each in {name, real(self._meant(name))}}
 
     def _meant(self, name: str) -> str:
         return known_as(name, self.same) if self.same else name
@@ -142,7 +142,7 @@ class ReachableSincePlan:
             return set()
         names = {spellings(key).identity: key for key in keys}
         first = {name: self._roots[name] for name in names if name in self._roots}
-        asked = {path for each in names for path in self._paths_of(each)}
+        asked = {path for each in names for path in self._paths_of(each, self.real.entry)}
         for name, look, _ in self._found(asked, ()):
             if name in names:
                 first[name] = min(look, first.get(name, look))
@@ -156,12 +156,12 @@ class ReachableSincePlan:
         by_name: dict[str, set[str]] = {}
         for key in keys:
             by_name.setdefault(_last(key), set()).add(key)
-            for path in self._paths_of(spellings(key).identity):
+            for path in self._paths_of(spellings(key).identity, self.real.entry):
                 by_path.setdefault(path, set()).add(key)
         found = {key for path in by_path.keys() & self._paths for key in by_path[path]}
         found |= {key for name in by_name.keys() & self._names for key in by_name[name]}
         for name, _, is_by_name in self._found(by_path, {_last(path) for path in by_path}):
-            for path in self._paths_of(name):
+            for path in self._paths_of(name, self.real):
                 found |= by_path.get(path, set())
             found |= by_name.get(_last(name), set()) if is_by_name else set()
         return found
