@@ -13,7 +13,7 @@ from firnline.journal import parts
 from firnline.journal.events import RunState
 from firnline.local.delete import LocalDeleteMany
 from firnline.stores.objects import ObjectStores
-from firnline.testing.faults import Answer, PortRequest
+from firnline.testing.faults import Answer, Died, PortRequest
 from harness.days import process_on_its_day
 from harness.disks import local
 from harness.neighbours import Neighbourhood
@@ -100,6 +100,44 @@ def test_what_the_table_lost_is_named_though_another_catalog_is_away(world: Worl
     with pytest.raises(TakenUpAgain) as told:
         process_on_its_day(world, AtDelete(1, take_up_and_hide)).expire(world.table, grace="0s")
     assert any(path in str(told.value) for path in lost(world))
+
+
+@dataclass
+class DiesInBatch(AtDelete):
+    """The process dies around the record of what became of that batch."""
+
+    is_recorded: bool = False
+    is_dead: bool = False
+
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
+        if self.is_dead:
+            raise Died("dead")
+        if len(self.deleted) < self.at or "/outcomes/" not in request.key:
+            return super().pass_on(request)
+        if self.is_recorded:
+            request.send()
+        self.is_dead = True
+        raise Died("died")
+
+
+@pytest.mark.parametrize("recorded", [False, True], ids=["before its record", "after its record"])
+@pytest.mark.parametrize("who", ["the table", "another table"])
+def test_what_was_lost_in_the_batch_in_which_a_process_died_is_named_by_the_next(
+    world: World, who: str, recorded: bool
+) -> None:
+    around = Neighbourhood.of(world)
+    dying = DiesInBatch(1, world.actions.re_add if who == "the table" else around.imported, is_recorded=recorded)
+    with pytest.raises(Died):
+        process_on_its_day(world, dying).expire(world.table, grace="0s")
+    assert dying.is_dead
+    world.wait_for_lease()
+    gone = [path for path in dying.deleted if path.endswith("-data.parquet") and not local(path).exists()]
+    assert gone
+    with pytest.raises(TakenUpAgain) as told:
+        process_on_its_day(world).resume(world.table)
+    assert all(path in str(told.value) for path in gone)
+    (done,) = process_on_its_day(world).resume(world.table)
+    assert done.state == "done"
 
 
 @dataclass

@@ -67,6 +67,13 @@ def write_outcomes(store: PutIfAbsent, folder: RecordFolder, part: str, attempt:
         return
 
 
+def read_rows(store: ListAndGet, key: str) -> list[Row]:
+    """Returns what became of the files of one part in one attempt."""
+    table = read_part(store, key)
+    said = (table.column(name).to_pylist() for name in ("path", "kind", "size", "outcome", "why"))
+    return [Row(path, kind, size, Outcome(outcome), why) for path, kind, size, outcome, why in zip(*said, strict=True)]
+
+
 def failed_paths(store: ListAndGet, key: str) -> list[str]:
     """Returns the files of an attempt whose delete failed: what the next attempt is about."""
     table = read_part(store, key)

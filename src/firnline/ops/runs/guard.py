@@ -10,7 +10,7 @@ the look before the next batch is also one after the last, and a look of its own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
@@ -300,7 +300,11 @@ def refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: Sequence[
 
     A file that was written anew under its old name is there: then nothing was lost.
     """
-    named = guard.newly_needed([row.key for row in batch if row.outcome in _GONE])
+    refuse_lost(work, run, guard.newly_needed([row.key for row in batch if row.outcome in _GONE]))
+
+
+def refuse_lost(work: TableContext, run: Run, named: Iterable[str]) -> None:
+    """Raises TakenUpAgain, naming them, if files that are needed are not there."""
     lost = [key for key in sorted(named) if not is_there(work.store, key)]
     if lost:
         more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""

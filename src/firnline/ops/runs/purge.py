@@ -12,16 +12,32 @@ from itertools import repeat
 from shlex import quote
 from typing import Any
 
-from firnline.errors import DeletesFailed, Interrupted
+from firnline.errors import DeletesFailed, Interrupted, TakenUpAgain
 from firnline.history.ledger import End
 from firnline.journal.events import RunState
-from firnline.journal.outcomes import Outcome, Row, failed_paths, outcome_keys, outcome_totals, write_outcomes
+from firnline.journal.outcomes import (
+    Outcome,
+    Row,
+    failed_paths,
+    outcome_keys,
+    outcome_totals,
+    read_rows,
+    write_outcomes,
+)
 from firnline.journal.parts import part_keys, read_part, refuse_changed_parts
 from firnline.journal.runs import Run, in_commit_order, refuse_edited
 from firnline.model.files import Tally
 from firnline.model.times import format_instant
 from firnline.ops.history.ledger import note_end
-from firnline.ops.runs.guard import Guard, ListedFile, look_and_refuse_taken_up, refuse_emptied
+from firnline.ops.runs.guard import (
+    NEEDED_ELSEWHERE,
+    SPARED,
+    Guard,
+    ListedFile,
+    look_and_refuse_taken_up,
+    refuse_emptied,
+    refuse_lost,
+)
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.lost_refs import keeps_all_files, refuse_lost_refs
 from firnline.ops.runs.moving import goes_on
@@ -104,29 +120,45 @@ def purge_run(leased: LeasedRun, deleter: Deleter, guard: Guard) -> LeasedRun:
     refuse_edited(work.store, run)
     refuse_lost_archive(leased)
     refuse_changed_parts(work.store, run.folder.victims, run.victim_seals)
-    if run.state is RunState.COMMITTED:
+    is_carried_on = run.state is not RunState.COMMITTED
+    if is_carried_on:
+        goes_on(work, run)
+    else:
         guard.look_again()  # a purge that may not begin ends no undo
         leased = leased.moved(RunState.PURGING)
-    else:
-        goes_on(work, run)
-    _Purge(leased, deleter, guard).all_parts()
+    _Purge(leased, deleter, guard, is_carried_on).all_parts()
     return _finish(leased, deleter)
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """A part of the list, and what became of its files in one attempt."""
+
+    part: str
+    attempt: int
+    rows: Sequence[Row]
 
 
 @dataclass
 class _Purge:
-    """One pass over the written list. `last` is what became of the batch before, which each look looks back at."""
+    """One pass over the written list. `last` is the batch before, which each look looks back at.
+
+    `in_doubt`: an earlier process may have died in a batch, with some of it deleted, or before it looked back at one.
+    """
 
     leased: LeasedRun
     deleter: Deleter
     guard: Guard
-    last: Sequence[Row] = ()
+    in_doubt: bool
+    last: _Batch | None = None
 
     def all_parts(self) -> None:
         store, run = self.leased.work.store, self.leased.run
         done = outcome_keys(store, run.folder)
         account = _Account(self.leased.work.progress, outcome_totals(store, run.folder), run.plan["victims"]["files"])
         with heap_at_rest():
+            for batch in self._recorded_last(done) if self.in_doubt else ():
+                self._look(batch)
             for key in part_keys(store, run.folder.victims):
                 self._stop_if_asked()
                 self._part(key, done.get(_part_of(key), []), account)
@@ -141,11 +173,39 @@ class _Purge:
         if not len(table):
             return
         self.leased.lease.renew()
-        look_and_refuse_taken_up(work, run, self.guard, self.last)
-        self.last = list(account.watched(_ends(table, self.leased, self.deleter, self.guard)))
-        write_outcomes(work.store, run.folder, _part_of(key), len(before) + 1, self.last)
-        if self.last[-1].why == _NOT_SENT:
+        self._look(self.last)
+        rows = list(account.watched(_ends(table, self.leased, self.deleter, self.guard)))
+        self.last = self._recorded(_Batch(_part_of(key), len(before) + 1, rows))
+        if self.in_doubt:  # what is needed and not there: the process that died took it
+            self.in_doubt = False
+            refuse_lost(work, run, [row.key for row in rows if row.why in (SPARED, NEEDED_ELSEWHERE)])
+        if rows[-1].why == _NOT_SENT:
             self._stop_if_asked()
+
+    def _recorded(self, batch: _Batch) -> _Batch:
+        write_outcomes(self.leased.work.store, self.leased.run.folder, batch.part, batch.attempt, batch.rows)
+        return batch
+
+    def _recorded_last(self, done: Mapping[str, list[str]]) -> Iterator[_Batch]:
+        """Yields what an earlier process may have recorded last: the part with the highest number, or that of the most
+        attempts, since parts of which some failed are tried again in order.
+        """
+        newest = {max(done), max(done, key=lambda part: (len(done[part]), part))} if done else set()
+        for part in newest:
+            yield _Batch(part, len(done[part]), read_rows(self.leased.work.store, done[part][-1]))
+
+    def _look(self, batch: _Batch | None) -> None:
+        """Looks at the table, and back at a batch. What that took of what was taken up is told once: the record of
+        another attempt, of what had failed, says that it was.
+        """
+        rows = () if batch is None else batch.rows
+        try:
+            look_and_refuse_taken_up(self.leased.work, self.leased.run, self.guard, rows)
+        except TakenUpAgain:
+            if batch is not None:
+                failed = [row for row in rows if row.outcome is Outcome.FAILED]
+                self._recorded(_Batch(batch.part, batch.attempt + 1, failed))
+            raise
 
     def _stop_if_asked(self) -> None:
         """Stops between two batches if the operator asked for it: the run is whole and can go on at any time."""
@@ -158,8 +218,8 @@ class _Purge:
 
     def _look_back(self) -> None:
         """Looks at the table once more, where no other batch follows that would."""
-        if self.last:
-            look_and_refuse_taken_up(self.leased.work, self.leased.run, self.guard, self.last)
+        if self.last is not None:
+            self._look(self.last)
 
 
 def _part_of(key: str) -> str:
