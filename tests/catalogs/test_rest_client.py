@@ -438,8 +438,10 @@ def prepared(catalog: RestCatalog) -> tuple[RestCommits, Attempt]:
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        ((200, {}), SwapOutcome.DONE),
-        ((204, {}), SwapOutcome.DONE),
+        ((200, {"metadata-location": "s3://b/t/metadata/2.metadata.json", "metadata": {}}), SwapOutcome.DONE),
+        ((200, {}), SwapOutcome.UNKNOWN),
+        ((204, {}), SwapOutcome.UNKNOWN),
+        ((200, {"login": "https://example.org"}), SwapOutcome.UNKNOWN),
         (problem(409, "CommitFailedException", "moved"), SwapOutcome.LOST),
         (problem(500, "CommitStateUnknownException", "?"), SwapOutcome.UNKNOWN),
         (problem(502, "BadGateway", "?"), SwapOutcome.UNKNOWN),
@@ -490,7 +492,9 @@ def test_a_token_that_ends_in_the_middle_is_renewed_and_the_commit_sent_again(de
     commits, attempt = prepared(catalog_at(desk, credential=f"me:{SECRET}"))
     _ = commits._catalog.settings
     desk.tokens.append("revoked")
-    desk.rules.append(lambda verb, path: (200, {}) if verb == "POST" and "tables" in path else None)
+    desk.rules.append(
+        lambda verb, path: (200, {"metadata-location": NEXT}) if verb == "POST" and "tables" in path else None
+    )
     assert commits.commit(attempt) is SwapOutcome.DONE
 
 
@@ -589,6 +593,12 @@ def test_a_table_that_stands_elsewhere_is_not_overwritten(desk: Desk) -> None:
     assert set(verbs(desk)) == {"GET"}
 
 
+def test_a_page_that_answers_a_registration_is_no_table(desk: Desk) -> None:
+    """Were it taken for one, the history that a tier seems to have would be removed from the live table."""
+    desk.rules.append(registers((200, {})))
+    assert placing_at(desk).place_table(EVENTS, NOW, NEXT) is SwapOutcome.UNKNOWN
+
+
 @pytest.mark.parametrize("status", [400, 403, 422])
 def test_a_refused_overwrite_drops_nothing(desk: Desk, status: int) -> None:
     desk.rules.append(registers(problem(status, "BadRequestException", "bad metadata")))
@@ -617,7 +627,7 @@ def test_a_table_that_can_neither_be_registered_nor_put_back_is_said_where_it_li
 
 
 def test_a_table_is_registered_again_as_long_as_the_server_is_busy(desk: Desk) -> None:
-    busy = (problem(429, "", "busy"), problem(503, "", "away"), (200, {}))
+    busy = (problem(429, "", "busy"), problem(503, "", "away"), (200, {"metadata-location": NEXT}))
     desk.rules.append(registers(problem(406, "U", "no overwrite"), *busy))
     desk.rules.append(lambda verb, _: (204, {}) if verb == "DELETE" else None)
     assert placing_at(desk).place_table(EVENTS, NOW, NEXT) is SwapOutcome.DONE

@@ -266,8 +266,8 @@ class RestCommits:
             reply = self._catalog.http.post(self._catalog.address(attempt.table), body)
         except Unanswered:
             return SwapOutcome.UNKNOWN
-        if reply.is_good:
-            return SwapOutcome.DONE
+        if reply.is_good:  # without the table in it, nobody knows who answered: the table is read again
+            return SwapOutcome.DONE if reply.tells_table else SwapOutcome.UNKNOWN
         if reply.status == _CONFLICT:
             return SwapOutcome.LOST
         if reply.status >= 500 or reply.status == _TIMEOUT:  # also a proxy's own words, after it has sent ours on

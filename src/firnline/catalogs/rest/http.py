@@ -43,6 +43,13 @@ class Reply:
         return 200 <= self.status < 300
 
     @property
+    def tells_table(self) -> bool:
+        """Tells whether it is what the protocol answers to who commits or registers: the table as it is now. A gateway
+        that wants a login answers with status 200, too.
+        """
+        return self.is_good and bool(self.body.get("metadata-location") or self.body.get("metadata"))
+
+    @property
     def error_type(self) -> str:
         return str(self._error.get("type", ""))
 

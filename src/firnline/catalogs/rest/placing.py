@@ -89,7 +89,11 @@ class PlacingRestCatalog(RestCatalog):
         reply = self._register(table, metadata, overwrite=False)
         if reply.status == _CONFLICT and (now := self._placed_at(table)) is not None:
             return _outcome(now, metadata)
-        return self._answered(reply, table)
+        return self._placed(reply, table)
+
+    def _placed(self, reply: Reply, table: TableName) -> SwapOutcome:
+        """Returns what became of a registration. A good answer without the table in it may be anybody's."""
+        return SwapOutcome.UNKNOWN if reply.is_good and not reply.tells_table else self._answered(reply, table)
 
     def _answered(self, reply: Reply, table: TableName) -> SwapOutcome:
         if reply.is_good:
@@ -101,7 +105,7 @@ class PlacingRestCatalog(RestCatalog):
     def _moved(self, table: TableName, expected: str, metadata: str) -> SwapOutcome:
         reply = self._register(table, metadata, overwrite=True)
         if reply.status not in _KNOWS_NO_OVERWRITE:
-            return self._answered(reply, table)
+            return self._placed(reply, table)
         now = self._placed_at(table)
         if now != expected:
             return _outcome(now, metadata)
