@@ -65,8 +65,8 @@ class LakeGuard:
     def look_back(self) -> None:
         with suppress(FirnlineError):
             neighbours = self._everyone()
-            for any_other in neighbours[:1]:
-                self.since_plan.choose = chosen_by(any_other.work, any_other.state)
+            if neighbours:  # any table will do: the searched one may be gone
+                self.since_plan.choose = chosen_by(neighbours[0].work, neighbours[0].state)
             self._ask(neighbours, self.work.now())
 
     def _everyone(self) -> list[Neighbour]:

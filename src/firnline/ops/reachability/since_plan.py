@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -130,8 +130,10 @@ class ReachableSincePlan:
         if by_name:
             self._names.add(_last(name))
 
-    def _paths_of(self, name: str, real: Callable[[str], str]) -> set[str]:
-        return {spellings(each).path for each in {name, real(self._meant(name))}}
+    def _paths_of(self, name: str, real: Callable[[str], str]) -> tuple[str, ...]:
+        """Returns the bare path of an identity, and beside it that of what it really is, where this is another one."""
+        path, really = spellings(name).path, real(self._meant(name))
+        return (path,) if really == name else (path, spellings(really).path)
 
     def _meant(self, name: str) -> str:
         return known_as(name, self.same) if self.same else name
@@ -152,18 +154,24 @@ class ReachableSincePlan:
         """Returns which files of the written list must stay."""
         if not self._roots:  # nothing was ever reached
             return set()
-        by_path: dict[str, set[str]] = {}
-        by_name: dict[str, set[str]] = {}
+        by_path: dict[str, list[str]] = {}
         for key in keys:
-            by_name.setdefault(_last(key), set()).add(key)
             for path in self._paths_of(spellings(key).identity, self.real.entry):
-                by_path.setdefault(path, set()).add(key)
+                by_path.setdefault(path, []).append(key)
         found = {key for path in by_path.keys() & self._paths for key in by_path[path]}
-        found |= {key for name in by_name.keys() & self._names for key in by_name[name]}
+        if self._reached is None and not self._names:  # no walk reached anything beyond the roots
+            return found
+        return found | self._spared_by_walks(keys, by_path)
+
+    def _spared_by_walks(self, keys: Collection[str], by_path: Mapping[str, Sequence[str]]) -> set[str]:
+        by_name: dict[str, list[str]] = {}
+        for key in keys:
+            by_name.setdefault(_last(key), []).append(key)
+        found = {key for name in by_name.keys() & self._names for key in by_name[name]}
         for name, _, is_by_name in self._found(by_path, {_last(path) for path in by_path}):
             for path in self._paths_of(name, self.real):
-                found |= by_path.get(path, set())
-            found |= by_name.get(_last(name), set()) if is_by_name else set()
+                found.update(by_path.get(path, ()))
+            found.update(by_name.get(_last(name), ()) if is_by_name else ())
         return found
 
     def _found(self, paths: Collection[str], names: Collection[str]) -> Iterator[tuple[str, int, bool]]:
