@@ -255,7 +255,7 @@ def test_a_process_that_dies_while_tables_are_side_by_side_and_one_changes_leave
 
     dying = Dying(calls)
     with monkeypatch.context() as patched:
-        for where, effect in ((ObjectStores, "put_if_absent"), (SqlCatalog, "swap"), (delete, "_unlink")):
+        for where, effect in ((ObjectStores, "put_if_absent"), (SqlCatalog, "swap"), (delete, "_unlinked")):
             patched.setattr(where, effect, dying(getattr(where, effect)))
         with suppress(Cut):
             four.firnline().several(at_once=len(NAMES)).expire(**asked())
