@@ -8,7 +8,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from firnline.ops.neighbours import index
 from firnline.ops.neighbours.around import around
+from firnline.stores.real_paths import RealPaths
 from firnline.testing.dated import Clock, dated
 from tests.neighbours.lakes import RealLake, real_lake, rows
 from tests.neighbours.test_index import plan
@@ -50,6 +52,65 @@ def test_what_another_table_imported_stays_when_its_folder_was_moved_since_and_l
     shared.symlink_to(inside)
     lake.table("a").add_files([f"file://{inside}/imported-7.parquet"])
     lake.overwrite("a", 3)
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("b") == [7]
+
+
+@pytest.mark.parametrize("below", [".", "data"])
+def test_what_another_table_has_stays_when_its_own_folder_was_moved_since_and_left_a_link(
+    lake: RealLake, below: str
+) -> None:
+    lake.create("a")
+    lake.create("b")
+    lake.append("a", 1)
+    lake.overwrite("a", 2)
+    imported(lake, "b", 7, home(lake, "b") / "data", home(lake, "b") / "data")
+    assert plan(lake).asked == 1
+    moved, inside = home(lake, "b") / below, home(lake, "a") / "data" / "moved"
+    moved.rename(inside)
+    moved.symlink_to(inside)
+    file = inside / ("data" if below == "." else "") / "imported-7.parquet"
+    lake.table("a").add_files([f"file://{file}"])
+    lake.overwrite("a", 3)
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("b") == [7]
+
+
+@pytest.mark.parametrize("moved", ["p7", "p7/imported.parquet"])
+def test_what_another_table_imported_from_many_folders_stays_when_one_was_moved(lake: RealLake, moved: str) -> None:
+    """Above so many folders no one folder tells of links in them."""
+    lake.create("a")
+    lake.create("b")
+    lake.append("a", 1)
+    lake.overwrite("a", 2)
+    shared, inside = lake.folder / "shared", home(lake, "a") / "data" / Path(moved).name
+    for number in range(40):
+        (shared / f"p{number}").mkdir(parents=True)
+        pq.write_table(rows(number), shared / f"p{number}" / "imported.parquet")
+    lake.table("b").add_files([f"file://{shared}/p{number}/imported.parquet" for number in range(40)])
+    assert plan(lake).asked == 1
+    (shared / moved).rename(inside)
+    (shared / moved).symlink_to(inside)
+    file = inside if inside.is_file() else inside / "imported.parquet"
+    lake.table("a").add_files([f"file://{file}"])
+    lake.overwrite("a", 3)
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("b") == list(range(40))
+
+
+def test_what_was_remembered_before_links_to_files_were_followed_is_not_believed(
+    lake: RealLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.create("a")
+    lake.create("b")
+    data = home(lake, "a") / "data"
+    imported(lake, "a", 7, data, data)
+    lake.table("b").add_files([linked(data / "imported-7.parquet", home(lake, "b") / "data" / "other.parquet")])
+    lake.overwrite("a", 2)
+    with monkeypatch.context() as before:
+        before.setattr(index, "_LAYOUT", 4)
+        before.setattr(RealPaths, "__call__", RealPaths.entry)
+        assert "needed-elsewhere" not in plan(lake).spared
     lake.expire("a", blast_radius=1.0)
     assert lake.read("b") == [7]
 
