@@ -51,6 +51,23 @@ def test_a_neighbours_file_behind_a_link_stops_the_search(crowd: Crowd, purge: P
     crowd.check()
 
 
+@pytest.mark.parametrize("into", ["searched/data", "searched"])
+def test_a_road_that_the_operator_says_is_the_searched_folder_leaves_nothing_for_it(
+    crowd: Crowd, purge: Purge, into: str
+) -> None:
+    """As the hint of the refusal above has it: the place that was listed, and then the one that is needed."""
+    crowd.table("searched")
+    neighbour = crowd.table("neighbour")
+    link(crowd, "road", into)
+    below = "imported.parquet" if into.endswith("data") else "data/imported.parquet"
+    named(crowd, neighbour, f"{crowd.lake}/road/{below}", crowd.folder / "lake/searched/data/imported.parquet")
+    stray = crowd.stray("searched/data/left.parquet")
+    plan, _ = purge("searched", same=[(f"{crowd.lake}/{into}", f"{crowd.lake}/road")])
+    assert (plan.victims.all.files, plan.classes[ObjectClass.OUTSIDE].files) == (1, 0)
+    assert stray not in crowd.files()
+    crowd.check()
+
+
 def test_a_link_inside_the_neighbours_own_folder_stops_the_search(crowd: Crowd, purge: Purge) -> None:
     crowd.table("searched")
     neighbour = crowd.table("neighbour")
