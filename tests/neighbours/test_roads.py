@@ -209,6 +209,20 @@ def test_what_is_imported_by_a_link_to_one_file_after_the_commit_stays(
     assert lake.read(owner) == sorted([*before, 7])
 
 
+def test_what_a_link_leads_to_that_took_the_place_of_a_kept_file_during_grace_stays(lake: RealLake) -> None:
+    """As programs make it that look for files of the same bytes to save room."""
+    lake.create("a")
+    lake.append("a", 1)
+    (twin,) = lake.data_files("a")
+    lake.overwrite("a", 1)
+    (kept,) = (Path(each.removeprefix("file://")) for each in lake.data_files("a"))
+    waiting = lake.expire("a", blast_radius=1.0, grace="1s")
+    kept.unlink()
+    kept.symlink_to(twin.removeprefix("file://"))
+    dated(lake.firnline(), Clock(2_000)).purge(str(waiting.run.id))
+    assert lake.read("a") == [1]
+
+
 def test_what_the_table_itself_needs_by_another_road_stays(lake: RealLake, tmp_path: Path) -> None:
     lake.create("a")
     os.symlink(home(lake, "a"), tmp_path / "road")

@@ -145,6 +145,18 @@ def test_a_file_that_is_taken_up_by_another_road_during_grace_is_spared(crowd: C
     assert stray in crowd.files()
 
 
+def test_a_file_that_a_link_in_the_place_of_a_needed_one_leads_to_during_grace_is_spared(crowd: Crowd) -> None:
+    searched = crowd.table("searched")
+    stray = crowd.stray("searched/data/left.parquet")
+    needed = Path(local(min(each.path for each in searched.live())))
+    _, waiting = crowd.process().orphans(crowd.name("searched"), grace="1h", consent=lambda plan: True)
+    needed.unlink()
+    needed.symlink_to("left.parquet")
+    crowd.clock.advance(2 * HOUR_MS)
+    crowd.later().purge(waiting.id)
+    assert stray in crowd.files()
+
+
 # ---------------------------------------------------------------- the names themselves
 
 
