@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ import pytest
 
 from firnline.ops.neighbours import index
 from firnline.ops.neighbours.around import around
+from firnline.stores import real_paths
 from firnline.stores.real_paths import RealPaths
 from firnline.testing.dated import Clock, dated
 from tests.neighbours.lakes import RealLake, real_lake, rows
@@ -221,6 +223,48 @@ def test_what_a_link_leads_to_that_took_the_place_of_a_kept_file_during_grace_st
     kept.symlink_to(twin.removeprefix("file://"))
     dated(lake.firnline(), Clock(2_000)).purge(str(waiting.run.id))
     assert lake.read("a") == [1]
+
+
+def mounted(monkeypatch: pytest.MonkeyPatch, lake: RealLake, what: Path, where: Path) -> None:
+    """Says that a file or a folder is mounted at a second place, and makes it look so: only root may really do it."""
+    (shutil.copytree if what.is_dir() else shutil.copyfile)(what, where)
+    lines = ["1 0 8:1 / / rw - ext4 disk rw", f"2 1 8:1 {what} {where} rw - ext4 disk rw"]
+    (lake.folder / "mountinfo").write_text("".join(f"{line}\n" for line in lines))
+    monkeypatch.setattr(real_paths, "_MOUNTS", str(lake.folder / "mountinfo"))
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_another_table_imported_by_a_mount_of_one_file_stays(
+    lake: RealLake, monkeypatch: pytest.MonkeyPatch, inside: bool
+) -> None:
+    lake.create("a")
+    lake.create("b")
+    lake.append("b", 1)
+    data = home(lake, "a") / "data"
+    imported(lake, "a", 7, data, data)
+    other = (home(lake, "b") / "data" if inside else lake.folder) / "other.parquet"
+    mounted(monkeypatch, lake, data / "imported-7.parquet", other)
+    lake.table("b").add_files([f"file://{other}"])
+    lake.overwrite("a", 2)
+    lake.expire("a", blast_radius=1.0)
+    assert (data / "imported-7.parquet").exists()
+
+
+def test_what_was_moved_into_another_table_during_grace_and_mounted_back_stays(
+    lake: RealLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.create("a")
+    lake.create("b")
+    lake.append("b", 1)
+    old, new = (home(lake, name) / "data" / "moved" for name in "ab")
+    imported(lake, "a", 7, old, old)
+    lake.overwrite("a", 2)
+    waiting = lake.expire("a", blast_radius=1.0, grace="1s")
+    old.rename(new)
+    lake.table("b").add_files([f"file://{new}/imported-7.parquet"])
+    mounted(monkeypatch, lake, new, old)
+    dated(lake.firnline(), Clock(2_000)).purge(str(waiting.run.id))
+    assert (old / "imported-7.parquet").exists()
 
 
 def test_what_the_table_itself_needs_by_another_road_stays(lake: RealLake, tmp_path: Path) -> None:

@@ -244,3 +244,25 @@ def test_a_folder_that_is_mounted_twice_has_one_name(tmp_path: Path, monkeypatch
     assert real("file:///y/z/f") == "file:///x/two/z/f"
     assert real("file:///y/f") == "file:///x/two/f"
     assert real("file:///f") == "file:///f"
+
+
+@pytest.mark.parametrize("others", [0, 100])
+def test_a_file_that_is_mounted_at_a_second_place_has_one_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
+    for each in ("a/f", "b/other", "b/f"):
+        (tmp_path / each).parent.mkdir(exist_ok=True)
+        (tmp_path / each).write_text("")
+    (tmp_path / "road").symlink_to("b")
+    (tmp_path / "link").symlink_to("road/other")
+    real = RealPaths()
+    assert real(f"file://{tmp_path}/b/other") == f"file://{tmp_path}/b/other"
+    lines = ["1 0 8:1 / / rw - ext4 disk rw", f"2 1 8:1 {tmp_path}/a/f {tmp_path}/b/other rw - ext4 disk rw"]
+    (tmp_path / "mountinfo").write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr(real_paths, "_MOUNTS", str(tmp_path / "mountinfo"))
+    real.forget()
+    expected = {"b/other": "a/f", "road/other": "a/f", "link": "a/f", "b/f": "b/f", "a/other": "a/other"}
+    expected |= {f"b/{number}": f"b/{number}" for number in range(others)}
+    names, found = ([f"file://{tmp_path}/{each}" for each in some] for some in (expected, expected.values()))
+    assert real.column(pa.array(names)).to_pylist() == found == [real(each) for each in names]
+    assert [real.has_links(f"file://{tmp_path}/{each}") for each in ("a/", "b/")] == [False, True]
