@@ -267,6 +267,8 @@ def test_many_folders_are_gathered_to_a_few_that_hold_them() -> None:
     bridge = Bridge(File(FileKind.MANIFEST, "s3://b/c/m"), gathered(many))
     assert bridge.leads_into(["s3://b/t/p=7/"])
     assert not bridge.leads_into(["s3://b/tt/"])
+    local = {f"file:///t/p={number}/" for number in range(100)}
+    assert gathered(many | local) == (*sorted(local), "s3://b/t/")
 
 
 def test_why_names_the_other_table_that_needs_a_file(lake: RealLake) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from firnline.ops.neighbours import index
 from firnline.ops.neighbours.around import around
+from firnline.stores import real_paths
+from firnline.stores.real_paths import RealPaths
 from firnline.testing.dated import Clock, dated
 from tests.neighbours.lakes import RealLake, real_lake, rows
 from tests.neighbours.test_index import plan
@@ -50,6 +54,65 @@ def test_what_another_table_imported_stays_when_its_folder_was_moved_since_and_l
     shared.symlink_to(inside)
     lake.table("a").add_files([f"file://{inside}/imported-7.parquet"])
     lake.overwrite("a", 3)
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("b") == [7]
+
+
+@pytest.mark.parametrize("below", [".", "data"])
+def test_what_another_table_has_stays_when_its_own_folder_was_moved_since_and_left_a_link(
+    lake: RealLake, below: str
+) -> None:
+    lake.create("a")
+    lake.create("b")
+    lake.append("a", 1)
+    lake.overwrite("a", 2)
+    imported(lake, "b", 7, home(lake, "b") / "data", home(lake, "b") / "data")
+    assert plan(lake).asked == 1
+    moved, inside = home(lake, "b") / below, home(lake, "a") / "data" / "moved"
+    moved.rename(inside)
+    moved.symlink_to(inside)
+    file = inside / ("data" if below == "." else "") / "imported-7.parquet"
+    lake.table("a").add_files([f"file://{file}"])
+    lake.overwrite("a", 3)
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("b") == [7]
+
+
+@pytest.mark.parametrize("moved", ["p7", "p7/imported.parquet"])
+def test_what_another_table_imported_from_many_folders_stays_when_one_was_moved(lake: RealLake, moved: str) -> None:
+    """Above so many folders no one folder tells of links in them."""
+    lake.create("a")
+    lake.create("b")
+    lake.append("a", 1)
+    lake.overwrite("a", 2)
+    shared, inside = lake.folder / "shared", home(lake, "a") / "data" / Path(moved).name
+    for number in range(40):
+        (shared / f"p{number}").mkdir(parents=True)
+        pq.write_table(rows(number), shared / f"p{number}" / "imported.parquet")
+    lake.table("b").add_files([f"file://{shared}/p{number}/imported.parquet" for number in range(40)])
+    assert plan(lake).asked == 1
+    (shared / moved).rename(inside)
+    (shared / moved).symlink_to(inside)
+    file = inside if inside.is_file() else inside / "imported.parquet"
+    lake.table("a").add_files([f"file://{file}"])
+    lake.overwrite("a", 3)
+    lake.expire("a", blast_radius=1.0)
+    assert lake.read("b") == list(range(40))
+
+
+def test_what_was_remembered_before_links_to_files_were_followed_is_not_believed(
+    lake: RealLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.create("a")
+    lake.create("b")
+    data = home(lake, "a") / "data"
+    imported(lake, "a", 7, data, data)
+    lake.table("b").add_files([linked(data / "imported-7.parquet", home(lake, "b") / "data" / "other.parquet")])
+    lake.overwrite("a", 2)
+    with monkeypatch.context() as before:
+        before.setattr(index, "_LAYOUT", 4)
+        before.setattr(RealPaths, "__call__", RealPaths.entry)
+        assert "needed-elsewhere" not in plan(lake).spared
     lake.expire("a", blast_radius=1.0)
     assert lake.read("b") == [7]
 
@@ -146,6 +209,62 @@ def test_what_is_imported_by_a_link_to_one_file_after_the_commit_stays(
     lake.table(owner).add_files([linked(data / "imported-7.parquet", tmp_path / "links" / "other.parquet")])
     dated(lake.firnline(), Clock(2_000)).purge(str(waiting.run.id))
     assert lake.read(owner) == sorted([*before, 7])
+
+
+def test_what_a_link_leads_to_that_took_the_place_of_a_kept_file_during_grace_stays(lake: RealLake) -> None:
+    """As programs make it that look for files of the same bytes to save room."""
+    lake.create("a")
+    lake.append("a", 1)
+    (twin,) = lake.data_files("a")
+    lake.overwrite("a", 1)
+    (kept,) = (Path(each.removeprefix("file://")) for each in lake.data_files("a"))
+    waiting = lake.expire("a", blast_radius=1.0, grace="1s")
+    kept.unlink()
+    kept.symlink_to(twin.removeprefix("file://"))
+    dated(lake.firnline(), Clock(2_000)).purge(str(waiting.run.id))
+    assert lake.read("a") == [1]
+
+
+def mounted(monkeypatch: pytest.MonkeyPatch, lake: RealLake, what: Path, where: Path) -> None:
+    """Says that a file or a folder is mounted at a second place, and makes it look so: only root may really do it."""
+    (shutil.copytree if what.is_dir() else shutil.copyfile)(what, where)
+    lines = ["1 0 8:1 / / rw - ext4 disk rw", f"2 1 8:1 {what} {where} rw - ext4 disk rw"]
+    (lake.folder / "mountinfo").write_text("".join(f"{line}\n" for line in lines))
+    monkeypatch.setattr(real_paths, "_MOUNTS", str(lake.folder / "mountinfo"))
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_what_another_table_imported_by_a_mount_of_one_file_stays(
+    lake: RealLake, monkeypatch: pytest.MonkeyPatch, inside: bool
+) -> None:
+    lake.create("a")
+    lake.create("b")
+    lake.append("b", 1)
+    data = home(lake, "a") / "data"
+    imported(lake, "a", 7, data, data)
+    other = (home(lake, "b") / "data" if inside else lake.folder) / "other.parquet"
+    mounted(monkeypatch, lake, data / "imported-7.parquet", other)
+    lake.table("b").add_files([f"file://{other}"])
+    lake.overwrite("a", 2)
+    lake.expire("a", blast_radius=1.0)
+    assert (data / "imported-7.parquet").exists()
+
+
+def test_what_was_moved_into_another_table_during_grace_and_mounted_back_stays(
+    lake: RealLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.create("a")
+    lake.create("b")
+    lake.append("b", 1)
+    old, new = (home(lake, name) / "data" / "moved" for name in "ab")
+    imported(lake, "a", 7, old, old)
+    lake.overwrite("a", 2)
+    waiting = lake.expire("a", blast_radius=1.0, grace="1s")
+    old.rename(new)
+    lake.table("b").add_files([f"file://{new}/imported-7.parquet"])
+    mounted(monkeypatch, lake, new, old)
+    dated(lake.firnline(), Clock(2_000)).purge(str(waiting.run.id))
+    assert (old / "imported-7.parquet").exists()
 
 
 def test_what_the_table_itself_needs_by_another_road_stays(lake: RealLake, tmp_path: Path) -> None:

@@ -51,6 +51,23 @@ def test_a_neighbours_file_behind_a_link_stops_the_search(crowd: Crowd, purge: P
     crowd.check()
 
 
+@pytest.mark.parametrize("into", ["searched/data", "searched"])
+def test_a_road_that_the_operator_says_is_the_searched_folder_leaves_nothing_for_it(
+    crowd: Crowd, purge: Purge, into: str
+) -> None:
+    """As the hint of the refusal above has it: the place that was listed, and then the one that is needed."""
+    crowd.table("searched")
+    neighbour = crowd.table("neighbour")
+    link(crowd, "road", into)
+    below = "imported.parquet" if into.endswith("data") else "data/imported.parquet"
+    named(crowd, neighbour, f"{crowd.lake}/road/{below}", crowd.folder / "lake/searched/data/imported.parquet")
+    stray = crowd.stray("searched/data/left.parquet")
+    plan, _ = purge("searched", same=[(f"{crowd.lake}/{into}", f"{crowd.lake}/road")])
+    assert (plan.victims.all.files, plan.classes[ObjectClass.OUTSIDE].files) == (1, 0)
+    assert stray not in crowd.files()
+    crowd.check()
+
+
 def test_a_link_inside_the_neighbours_own_folder_stops_the_search(crowd: Crowd, purge: Purge) -> None:
     crowd.table("searched")
     neighbour = crowd.table("neighbour")
@@ -123,6 +140,18 @@ def test_a_file_that_is_taken_up_by_another_road_during_grace_is_spared(crowd: C
     taken = f"{crowd.lake}/road/taken.parquet" if road == "a folder" else f"{crowd.lake}/road"
     crowd.ledger.contents[taken] = crowd.ledger.contents[item.path]
     neighbour.commit("append", [replace(item, path=taken)])
+    crowd.clock.advance(2 * HOUR_MS)
+    crowd.later().purge(waiting.id)
+    assert stray in crowd.files()
+
+
+def test_a_file_that_a_link_in_the_place_of_a_needed_one_leads_to_during_grace_is_spared(crowd: Crowd) -> None:
+    searched = crowd.table("searched")
+    stray = crowd.stray("searched/data/left.parquet")
+    needed = Path(local(min(each.path for each in searched.live())))
+    _, waiting = crowd.process().orphans(crowd.name("searched"), grace="1h", consent=lambda plan: True)
+    needed.unlink()
+    needed.symlink_to("left.parquet")
     crowd.clock.advance(2 * HOUR_MS)
     crowd.later().purge(waiting.id)
     assert stray in crowd.files()
@@ -215,3 +244,25 @@ def test_a_folder_that_is_mounted_twice_has_one_name(tmp_path: Path, monkeypatch
     assert real("file:///y/z/f") == "file:///x/two/z/f"
     assert real("file:///y/f") == "file:///x/two/f"
     assert real("file:///f") == "file:///f"
+
+
+@pytest.mark.parametrize("others", [0, 100])
+def test_a_file_that_is_mounted_at_a_second_place_has_one_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
+    for each in ("a/f", "b/other", "b/f"):
+        (tmp_path / each).parent.mkdir(exist_ok=True)
+        (tmp_path / each).write_text("")
+    (tmp_path / "road").symlink_to("b")
+    (tmp_path / "link").symlink_to("road/other")
+    real = RealPaths()
+    assert real(f"file://{tmp_path}/b/other") == f"file://{tmp_path}/b/other"
+    lines = ["1 0 8:1 / / rw - ext4 disk rw", f"2 1 8:1 {tmp_path}/a/f {tmp_path}/b/other rw - ext4 disk rw"]
+    (tmp_path / "mountinfo").write_text("\n".join(lines) + "\n")
+    monkeypatch.setattr(real_paths, "_MOUNTS", str(tmp_path / "mountinfo"))
+    real.forget()
+    expected = {"b/other": "a/f", "road/other": "a/f", "link": "a/f", "b/f": "b/f", "a/other": "a/other"}
+    expected |= {f"b/{number}": f"b/{number}" for number in range(others)}
+    names, found = ([f"file://{tmp_path}/{each}" for each in some] for some in (expected, expected.values()))
+    assert real.column(pa.array(names)).to_pylist() == found == [real(each) for each in names]
+    assert [real.has_links(f"file://{tmp_path}/{each}") for each in ("a/", "b/")] == [False, True]

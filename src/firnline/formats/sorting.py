@@ -49,12 +49,14 @@ class Sorting:
     real: Callable[[pa.Array], pa.Array] | None = None
 
     def __call__(self, listed: pa.RecordBatch) -> pa.RecordBatch:
-        names = self.names(self.identities(listed.column("key")))
+        called = self.identities(listed.column("key"))
+        names = self.names(called)
         real = self._really(names)
+        there = self._really(called) if self.same else real
         kinds, inside = self._kinds(names)
         columns = [listed.column(name) for name in LISTED_COLUMNS]
-        if real is not names:  # links, and what lies on another mount: they lead to other files
-            inside = pc.and_(inside, pc.equal(real, names))
+        if there is not called:  # links, and what lies on another mount: they lead to other files
+            inside = pc.and_(inside, pc.equal(there, called))
         classes = self._classes(listed, names, kinds, inside)
         columns += [names, self._paths(names, real), classes, _named(names, _anywhere(self.documents), kinds)]
         return pa.record_batch(columns, names=list(SORTED_COLUMNS))

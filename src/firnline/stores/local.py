@@ -70,10 +70,10 @@ class LocalFiles:
         while due:
             folder, spelled = due.pop()
             with _failing(spelled):
-                for entry in _entries(folder, spelled):
+                for entry in _entries(folder, spelled, _is_no_file):
                     if entry.is_symlink():
                         found.append(spelled + entry.name)
-                    elif entry.is_dir(follow_symlinks=False):
+                    else:
                         due.append((entry.path, f"{spelled}{entry.name}/"))
         return found
 
@@ -185,6 +185,10 @@ def inner_folders(folder: str, spelled: str) -> list[str]:
     """
     with _failing(spelled):
         return [each.name for each in _entries(folder, spelled, lambda entry: entry.is_dir(follow_symlinks=False))]
+
+
+def _is_no_file(entry: os.DirEntry[str]) -> bool:
+    return entry.is_symlink() or entry.is_dir(follow_symlinks=False)
 
 
 def _leads_to_a_folder(entry: os.DirEntry[str]) -> bool:

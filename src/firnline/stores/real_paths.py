@@ -55,7 +55,9 @@ class RealPaths:
         if not name.startswith(_LOCAL):
             return name
         path = name.removeprefix("file://")
-        return self.entry("file://" + os.path.realpath(path) if os.path.islink(path) else name)
+        if os.path.islink(path) or os.path.basename(path) in self._mounted:
+            name = "file://" + self._at_one_mount(os.path.realpath(path))
+        return self.entry(name)
 
     def entry(self, name: str) -> str:
         """Returns what a file is called in the folder that it really lies in, also where it is a link."""
@@ -82,6 +84,8 @@ class RealPaths:
 
     def forget(self) -> None:
         self._folders, self._links = {}, {}
+        for each in ("_wanted", "_mounts", "_mounted"):
+            self.__dict__.pop(each, None)
 
     def _perhaps_links(self, identities: pa.Array, folders: Sequence[str]) -> set[str]:
         """Returns the names of links, and all those in folders that may not be read."""
@@ -93,11 +97,12 @@ class RealPaths:
         return set(identities.filter(doubtful).to_pylist())
 
     def _links_in(self, folder: str) -> tuple[str, ...] | None:
-        """Returns the links to files, or to nothing, in a folder; None if it may not be read. Reading one tells of all
-        its entries whether they are links, at a fraction of the cost of asking for each.
+        """Returns the links to files, or to nothing, in a folder, and what may be a file that is mounted there; None if
+        it may not be read. Reading one tells of all its entries whether they are links, at a fraction of the cost of
+        asking for each.
         """
         if folder not in self._links:
-            self._links[folder] = _links_in(folder)
+            self._links[folder] = _links_in(folder, self._mounted)
         return self._links[folder]
 
     def _folder(self, folder: str) -> str:
@@ -128,6 +133,11 @@ class RealPaths:
             return []
         return sorted(found, key=lambda each: -len(each.point))
 
+    @cached_property
+    def _mounted(self) -> frozenset[str]:
+        """The last names of all mounts: a single file can be one."""
+        return frozenset(os.path.basename(each.point) for each in self._mounts if each.point != "/")
+
     def _at_one_mount(self, path: str) -> str:
         """Returns the path by the mount that shows most of its device, of several the one whose name comes first."""
         here = next((each for each in self._mounts if _is_in(path, each.point)), None)
@@ -150,10 +160,11 @@ def without_links(location: str) -> str:
     return f"file://{real}" if location.startswith("file:") else real
 
 
-def _links_in(folder: str) -> tuple[str, ...] | None:
+def _links_in(folder: str, mounted: frozenset[str]) -> tuple[str, ...] | None:
     try:
         with os.scandir(folder.removeprefix("file://")) as found:
-            names = [each.name for each in found if each.is_symlink() and not os.path.isdir(each.path)]
+            led = (each for each in found if each.is_symlink() or each.name in mounted)
+            names = [each.name for each in led if not os.path.isdir(each.path)]
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except OSError:

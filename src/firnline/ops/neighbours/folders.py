@@ -31,6 +31,15 @@ class Folders:
     def every(self) -> frozenset[str]:
         return frozenset((*self.owned, *self.written))
 
+    def are_where_they_were(self, real: Callable[[str], str]) -> bool:
+        """Tells whether no link leads away from where the folders were.
+
+        1. A table is walked: it needs nothing outside its own folders.
+        2. One of these is moved into another table's, and a link is left behind. No metadata changes.
+        3. The other table takes a file of it in, and expires it.
+        """
+        return all(real(folder) == folder for folder in self.every)
+
 
 @dataclass(frozen=True, slots=True)
 class OwnFolders:

@@ -57,7 +57,7 @@ identifies their bytes, from a listing of where they lie.
 
 _THREADS = 8
 _TRIES = 3
-_LAYOUT = 4
+_LAYOUT = 5
 """Counts up whenever what was remembered before would be read wrongly, or would be wrong now."""
 _UNIQUE = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}[^/]*$", re.IGNORECASE)
 """Names of metadata that no writer gives twice."""
@@ -220,15 +220,19 @@ class Index:
         known = self._cards.get(table.at)
         work = table.open()
         state = work.source.load()
-        if known is not None and known.metadata == state.fence and _UNIQUE.search(state.fence):
+        if known is not None and known.metadata == state.fence and self._is_true(known):
             return known
         return Card(state.fence, state.uuid, Folders.of(state, work.source.format, self.real))
 
     def _unchanged(self, table: Registered) -> Card | None:
         """Returns what is remembered of a table, if the listing itself tells that it is still true."""
         known = self._cards.get(table.at)
-        is_same = known is not None and known.metadata == table.metadata and _UNIQUE.search(known.metadata)
+        is_same = known is not None and known.metadata == table.metadata and self._is_true(known)
         return known if is_same else None
+
+    def _is_true(self, known: Card) -> bool:
+        """Tells whether a card is true as long as the table's metadata has that name."""
+        return bool(_UNIQUE.search(known.metadata)) and known.folders.are_where_they_were(self.real)
 
     def _walk_all(
         self, due: Sequence[tuple[Indexed, OwnFolders]], now_ms: int, unreadable: Unreadable | None
@@ -340,4 +344,6 @@ def _window_ms(work: TableContext, state: State, now_ms: int) -> int:
 
 
 def _name_of_walked(each: Indexed, own: OwnFolders) -> tuple[str | int, ...]:
-    return ("walked", _LAYOUT, each.registered.address, str(each.name), each.card.uuid, repr(own))
+    """Returns the name of what is known of a table's units: true for its folders where they are now."""
+    where = repr(own), repr(sorted(each.card.folders.every))
+    return ("walked", _LAYOUT, each.registered.address, str(each.name), each.card.uuid, *where)

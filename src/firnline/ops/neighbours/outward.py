@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 StampsOf = Callable[[Sequence[str]], list[bytes | None]]
 """Returns what identifies the bytes of each object now; None for one that nothing identifies."""
 
+_LOCAL = "file:///"
 _THREADS = 8
 _MOST_FOLDERS = 32
 _UNSAID = -(1 << 62)
@@ -33,7 +34,9 @@ DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Bridge:
-    """A file that leads out of its table's own folders: itself, or by what it names. `folders` is where to."""
+    """A file that leads out of its table's own folders: itself, or by what it names. `folders` is where to: each local
+    one by itself, since links are looked for in it at every look.
+    """
 
     file: File
     folders: tuple[str, ...]
@@ -42,8 +45,9 @@ class Bridge:
         """Tells whether anything that it leads to may lie in one of these folders, which are real as its own are: by
         their paths alone, as engines and purges compare what others need.
         """
-        paths = [(bare_path(folder), bare_path(stem)) for folder in self.folders for stem in stems]
-        return any(folder.startswith(stem) or stem.startswith(folder) for folder, stem in paths)
+        theirs = tuple(map(bare_path, stems))
+        mine = map(bare_path, self.folders)
+        return any(folder.startswith(theirs) or any(stem.startswith(folder) for stem in theirs) for folder in mine)
 
 
 Bridges = tuple[Bridge, ...]
@@ -214,11 +218,13 @@ def gathered(folders: set[str]) -> tuple[str, ...]:
     """Returns a bounded number of folders that these lie in: partitions of one table are one place.
 
     The deepest go first. What is at the top already stays as it is: above a bucket there is no folder that its own
-    begin with.
+    begin with. Local folders all stay: what lies in one may become a link, and no folder above it tells of that.
     """
+    local = {each for each in folders if each.startswith(_LOCAL)}
+    folders = folders - local
     while len(folders) > _MOST_FOLDERS and (deepest := max(map(_depth, folders))):
         folders = {_folder(each.rstrip("/")) if _depth(each) == deepest else each for each in folders}
-    return tuple(sorted(folders))
+    return tuple(sorted(folders | local))
 
 
 def _depth(folder: str) -> int:

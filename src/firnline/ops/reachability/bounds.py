@@ -13,6 +13,7 @@ from functools import cached_property
 from firnline.journal.layout import FOLDER
 from firnline.model.locations import is_dotted, parse_location, stem_of
 from firnline.ports.engines import OUTSIDE, SPARED_REASONS
+from firnline.ports.stores import AS_CALLED, RealNames
 
 _MOST_FOLDERS = 100_000
 _DOTTED = "its name has a segment . or .., which may lead anywhere"
@@ -30,7 +31,8 @@ def place_of(location: str) -> str:
 @dataclass(frozen=True)
 class Bounds:
     """The folders from which files may go; None for anywhere, by the operator's word. `location` is the table's own,
-    `root` has the records of its runs, `holes` are folders of other tables: inside this one's, or anywhere.
+    `root` has the records of its runs, `real` tells what is really where, `holes` are folders of other tables, as
+    `real` has them: inside this one's, or anywhere.
 
     Made anew at every look: folders, links and the operator's word change.
     """
@@ -38,6 +40,7 @@ class Bounds:
     folders: tuple[str, ...] | None
     location: str
     root: str
+    real: RealNames
     holes: tuple[str, ...] = ()
 
     def forbids(self, key: str) -> str | None:
@@ -58,7 +61,7 @@ class Bounds:
         if is_dotted(folder):
             return _DOTTED
         name = stem_of(folder)
-        really = f"{place_of(folder)}/"
+        really = self._really(folder)
         if self._is_record(name) or self._is_record(really):
             return _RECORDS
         if self.holes and (name.startswith(self.holes) or really.startswith(self.holes)):
@@ -75,6 +78,9 @@ class Bounds:
         home = next((each for each in self._homes if name.startswith(each)), "")
         return f"/{FOLDER}/" in name[len(home) - 1 if home else 0 :]
 
+    def _really(self, folder: str) -> str:
+        return self.real(stem_of(folder))
+
     @cached_property
     def _verdicts(self) -> dict[str, str | None]:
         return {}
@@ -85,16 +91,16 @@ class Bounds:
 
     @cached_property
     def _real_stems(self) -> tuple[str, ...]:
-        return tuple(f"{place_of(each)}/" for each in self.folders or ())
+        return tuple(self._really(each) for each in self.folders or ())
 
     @cached_property
     def _homes(self) -> tuple[str, str]:
-        return stem_of(self.location), f"{place_of(self.location)}/"
+        return stem_of(self.location), self._really(self.location)
 
     @cached_property
     def _roots(self) -> tuple[str, str]:
-        return stem_of(self.root), f"{place_of(self.root)}/"
+        return stem_of(self.root), self._really(self.root)
 
 
-NOWHERE = Bounds((), "nowhere:", "nowhere:")
+NOWHERE = Bounds((), "nowhere:", "nowhere:", AS_CALLED)
 """Before the first look nothing may go."""

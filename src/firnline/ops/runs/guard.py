@@ -10,7 +10,7 @@ the look before the next batch is also one after the last, and a look of its own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
@@ -23,6 +23,7 @@ from firnline.errors import (
     NoSuchTable,
     ObjectNotFound,
     RefusedForSafety,
+    StoreError,
     TakenUpAgain,
 )
 from firnline.journal.outcomes import Outcome, Row
@@ -254,18 +255,25 @@ def reachable_since_plan(work: TableContext, run: Run) -> ReachableSincePlan:
     record itself says that it had: a forger could declare every live unit walked.
     """
     kept = {str(each["snapshot"]) for each in run.plan["keep"]}
-    return _reachable_since(work, run, run.folder.walked, run.plan["parts"]["walked"], kept)
+    walked = run.folder.walked, run.plan["parts"]["walked"]
+    return _reachable_since(work, run, *walked, lambda: work.source.load().owned, kept)
 
 
 def reachable_since_search(work: TableContext, run: Run) -> ReachableSincePlan:
     """Returns what watches for needs beyond those that a search had walked. That opened what expires, too: it says
     nothing of what an expiry takes.
     """
-    return _reachable_since(work, run, run.folder.searched, run.plan["parts"]["searched"], frozenset())
+    folders = [] if run.search is None else run.search["scope"]["folders"]
+    return _reachable_since(work, run, run.folder.searched, run.plan["parts"]["searched"], lambda: folders)
 
 
 def _reachable_since(
-    work: TableContext, run: Run, folder: str, seals: Seals, kept: Collection[str]
+    work: TableContext,
+    run: Run,
+    folder: str,
+    seals: Seals,
+    within: Callable[[], Iterable[str]],
+    kept: Collection[str] = (),
 ) -> ReachableSincePlan:
     same = _same_places(run)
 
@@ -274,9 +282,29 @@ def _reachable_since(
 
     if not run.is_sealed:
         return ReachableSincePlan(choose, real=work.real, same=same)
-    # A part that was changed since only means that more is walked again: the safe direction.
-    parts = read_sound_parts(work.store, folder, seals)
-    return ReachableSincePlan(choose, (each.column("identity").to_pylist() for each in parts), kept, work.real, same)
+
+    def walked() -> Iterator[Iterable[str]]:
+        """Yields the units, at the first look.
+
+        1. A plan walks what the table needs, and lists a file of the same bytes that goes.
+        2. During grace a program that saves room puts a link to the second one in the place of the first.
+
+        So where there are links, what they lead to now is asked.
+        """
+        if not _have_links(work, within()):
+            # A part that was changed since only means that more is walked again: the safe direction.
+            parts = read_sound_parts(work.store, folder, seals)
+            yield from (each.column("identity").to_pylist() for each in parts)
+
+    return ReachableSincePlan(choose, walked(), kept, work.real, same)
+
+
+def _have_links(work: TableContext, folders: Iterable[str]) -> bool:
+    """Tells whether there are links in any of the folders, or may be: in one that cannot be read."""
+    try:
+        return any(work.store.links(each) for each in folders)
+    except StoreError:
+        return True
 
 
 def names_of(work: TableContext, run: Run) -> Callable[[str], str]:

@@ -290,7 +290,7 @@ class TableContext:
             folders: tuple[str, ...] | None = state.owned if outside else (state.location,)
         else:
             folders = None if outside else state.owned
-        return Bounds(folders, state.location, self.root(state))
+        return Bounds(folders, state.location, self.root(state), self.real)
 
     def may_go_outside(self, state: State, run: Run) -> bool:
         """Tells whether the operator says, now, that files outside the table's own folders may go too. What the
