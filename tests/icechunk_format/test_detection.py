@@ -123,3 +123,12 @@ def test_a_link_among_the_refs_is_refused(small: Path, tmp_path: Path) -> None:
     (folder / "refs" / "branch.linked").symlink_to(folder / "refs" / "branch.main")
     with pytest.raises(UnsupportedFormat, match=r"branch\.linked is a link"):
         read_repository(STORE, str(folder))
+
+
+def test_refs_that_are_a_link_to_anothers_are_refused(small: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    shutil.copytree(small, folder)
+    shutil.rmtree(folder / "refs")
+    (folder / "refs").symlink_to(small / "refs")
+    with pytest.raises(UnsupportedFormat, match="refs is a link"):
+        read_repository(STORE, str(folder))

@@ -64,9 +64,10 @@ class Names(Protocol):
 
 class Links(Protocol):
     def links(self, folder: str) -> Sequence[str]:
-        """Returns the links anywhere below a folder, each by its full name. No listing shows what is behind one that
-        leads to a folder, or to nothing at this moment; a file that one leads to is also another's, who may remove it.
-        Fails as `list` does.
+        """Returns the links anywhere below a folder, and the folder itself where it is one, each by its full name.
+
+        No listing shows what is behind one that leads to a folder, or to nothing at this moment; a file that one leads
+        to is also another's, who may remove it. Fails as `list` does.
         """
         ...
 

@@ -65,7 +65,7 @@ class LocalFiles:
 
     def links(self, key: Key) -> Sequence[str]:
         prefix = key.text if key.text.endswith("/") else key.text + "/"
-        found: list[str] = []
+        found = [prefix.rstrip("/")] if os.path.islink(key.path) else []
         due = [(key.path, prefix)]
         while due:
             folder, spelled = due.pop()

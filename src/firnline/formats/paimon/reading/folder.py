@@ -71,8 +71,8 @@ def _wanted(store: Read, location: str) -> Iterator[str]:
 
 def _refuse_links(store: Links, folder: str) -> None:
     """Raises UnsupportedFormat for a link inside a folder of metadata: a listing does not follow it, and Paimon does.
-    So a branch behind one would seem to be none, and lose its files. And a snapshot that is a link into another table
-    goes when that one expires it.
+    So a branch behind one would seem to be none, and lose its files. And a snapshot, or the folder of all of them,
+    that is a link into another table goes when that one expires it, and the other way round.
     """
     for link in sorted(store.links(folder)):
         raise UnsupportedFormat(
