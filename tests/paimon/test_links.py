@@ -17,7 +17,7 @@ from harness.paimon.shapes import MAIN
 from harness.paimon.worlds import Paimon
 
 from .aged import MEANT, age, disk
-from .small import EVERYTHING_OLD, Copy, seen_by_java
+from .small import EVERYTHING_OLD, Copy
 
 LATER = {"grace": "1m", "blast_radius": 1.0}
 
