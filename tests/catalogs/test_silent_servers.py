@@ -192,6 +192,52 @@ def test_a_rest_catalog_that_hangs_after_it_answered_is_given_up(caplog: pytest.
 
 
 @pytest.mark.usefixtures("hasty")
+def test_a_rest_catalog_whose_answer_comes_in_drops_is_given_up() -> None:
+    """Each drop comes in time, and the whole answer after three hours."""
+
+    def drips(client: socket.socket) -> None:
+        with suppress(OSError):
+            while asked := client.recv(65536):
+                if asked.startswith(b"OPTIONS") or b"/v1/config" in asked.splitlines()[0]:
+                    said = b'{"defaults": {}, "overrides": {}}'
+                    client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(said), said))
+                    continue
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+                while True:
+                    client.sendall(b" ")
+                    time.sleep(0.1)
+
+    with talking(drips) as address:
+        began = time.monotonic()
+        with pytest.raises(Unreachable, match=r"no answer within 1\.5 s"):
+            list(RestCatalog("lake", {"uri": f"http://{address}"}).tables())
+    assert time.monotonic() - began < 2 * 1.5
+
+
+def test_one_connection_carries_many_answers_and_a_cut_one_is_asked_for_again() -> None:
+    said = [b'{"overrides": {}}', b'{"namespaces": [["db"]]}', b'{"identifiers": []}', b'{"namespaces": []}']
+    clients: list[list[bytes]] = []
+
+    def answers(client: socket.socket) -> None:
+        clients.append([])
+        with suppress(OSError):
+            while asked := client.recv(65536):
+                clients[-1].append(asked.splitlines()[0])
+                body = b"" if asked.startswith(b"OPTIONS") else said[0]
+                cut = len(said) == 3 and len(clients) == 3
+                client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body) + cut, body))
+                if cut:
+                    client.close()
+                    return
+                if body:
+                    said.pop(0)
+
+    with talking(answers) as address:
+        assert list(RestCatalog("lake", {"uri": f"http://{address}"}).tables()) == []
+    assert [len(each) for each in clients] == [1, 1, 1, 3], "a word; what is configured; the cut answer; all the rest"
+
+
+@pytest.mark.usefixtures("hasty")
 def test_short_answers_are_asked_for_again_while_there_is_time() -> None:
     """Who sets a short `rest.timeout-ms` still gets the tries that a lost packet needs."""
     asked = []

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ssl import SSLCertVerificationError
-from typing import Any
+from typing import Any, NamedTuple
 
 import requests
-from urllib3.exceptions import NewConnectionError, SSLError
+from urllib3.exceptions import HTTPError, NewConnectionError, ReadTimeoutError, SSLError
 
 from firnline.answering import IS_TOLD_AFTER_S, forget, refuse_silent, tell, told
 from firnline.catalogs.rest.settings import RestSettings
@@ -65,12 +66,26 @@ class Reply:
         return error if isinstance(error, dict) else {}
 
 
-def reply_of(response: requests.Response) -> Reply:
+class Heard(NamedTuple):
+    """An answer that came to its end."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+    @property
+    def wished_pause_s(self) -> float:
+        """How long the server asks to be left alone, in seconds, within reason."""
+        text = self.headers.get("Retry-After", "")
+        return min(float(text), _LONGEST_PAUSE_S) if text.isdigit() else 0.0
+
+
+def reply_of(heard: Heard) -> Reply:
     try:
-        body = response.json()
+        body = json.loads(heard.content)
     except ValueError:
         body = {}
-    return Reply(response.status_code, body if isinstance(body, dict) else {})
+    return Reply(heard.status, body if isinstance(body, dict) else {})
 
 
 def refusal(settings: RestSettings, reply: Reply, what: str, signed_in: bool) -> FirnlineError:
@@ -100,6 +115,9 @@ _PATIENCE = Patience(attempts=4, base_delay_s=0.4, max_delay_s=1.6, budget_s=flo
 _LONGEST_PAUSE_S = 10.0
 _CONNECTS_WITHIN_S = 10.0
 _SHORTEST_TRY_S = 1.0
+_PIECE = 1 << 16
+_SLOWEST = 10_000
+"""Bytes a second: an answer that comes in drops would never be late, and take hours."""
 _BUSY = (429, 502, 503, 504)
 
 
@@ -130,10 +148,10 @@ class Http:
         for pause in (*_PATIENCE.pauses(), None):
             began_s, wished = time.monotonic(), 0.0
             try:
-                response = self._send("GET", path, min(left_s, self._settings.timeout_s), params=params)
-                if response.status_code not in _BUSY or pause is None:
-                    return reply_of(response)
-                wished = _wished(response)
+                heard = self._send("GET", path, min(left_s, self._settings.timeout_s), params=params)
+                if heard.status not in _BUSY or pause is None:
+                    return reply_of(heard)
+                wished = heard.wished_pause_s
             except (Unanswered, Unreachable) as failure:
                 left_s -= time.monotonic() - began_s
                 if pause is None or left_s < _SHORTEST_TRY_S:
@@ -171,22 +189,25 @@ class Http:
         """Raises Unreachable where the server hangs: it would be asked again for minutes."""
         refuse_silent(self._settings.uri, self._settings.who)
 
-    def _send(self, verb: str, path: str, wait_s: float, **options: Any) -> requests.Response:
+    def _send(self, verb: str, path: str, wait_s: float, **options: Any) -> Heard:
         """Sends a request; one that is refused for its token alone is sent once more with a new one."""
         signed = self._tokens.header()
-        response = self._sent(verb, path, wait_s, signed, **options)
-        if response.status_code in SIGN_IN and self._tokens.renew(signed):
-            response = self._sent(verb, path, wait_s, self._tokens.header(), **options)
-        self.signed_in = self.signed_in or response.status_code < 300
-        return response
+        heard = self._sent(verb, path, wait_s, signed, **options)
+        if heard.status in SIGN_IN and self._tokens.renew(signed):
+            heard = self._sent(verb, path, wait_s, self._tokens.header(), **options)
+        self.signed_in = self.signed_in or heard.status < 300
+        return heard
 
-    def _sent(self, verb: str, path: str, wait_s: float, signed: str | None, **options: Any) -> requests.Response:
+    def _sent(self, verb: str, path: str, wait_s: float, signed: str | None, **options: Any) -> Heard:
         headers = {"Authorization": signed} if signed else {}
         address, limits = f"{self._settings.uri}{path}", (min(_CONNECTS_WITHIN_S, wait_s), wait_s)
         try:
             with told(self._settings.who):
-                return self._session.request(
-                    verb, address, headers=headers, timeout=limits, allow_redirects=False, **options
+                return _heard_out(
+                    self._session.request(
+                        verb, address, headers=headers, timeout=limits, allow_redirects=False, stream=True, **options
+                    ),
+                    wait_s,
                 )
         except (requests.exceptions.ProxyError, requests.ConnectTimeout) as error:
             raise self._unreachable(str(error)) from None
@@ -196,11 +217,11 @@ class Http:
             if _never_connected(error):
                 raise self._unreachable("nobody accepts connections there") from None
             raise Unanswered(self._settings.hidden(str(error))) from None
-        except requests.Timeout:
+        except (requests.Timeout, ReadTimeoutError):
             raise Unanswered(f"no answer within {wait_s:.3g} s") from None
         except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, ValueError) as error:
             raise self._unreachable(str(error)) from None
-        except requests.RequestException as error:
+        except (requests.RequestException, HTTPError) as error:
             raise Unanswered(self._settings.hidden(str(error))) from None
 
     def _unreachable(self, why: str) -> Unreachable:
@@ -226,7 +247,13 @@ def _untrusted(error: requests.ConnectionError) -> bool:
     return isinstance(reason, SSLError) and any(isinstance(each, SSLCertVerificationError) for each in reason.args)
 
 
-def _wished(response: requests.Response) -> float:
-    """Returns how long the server asks to be left alone, in seconds, within reason."""
-    text = response.headers.get("Retry-After", "")
-    return min(float(text), _LONGEST_PAUSE_S) if text.isdigit() else 0.0
+def _heard_out(response: requests.Response, wait_s: float) -> Heard:
+    """Returns the whole answer. Raises ReadTimeout where it is late, and too slow ever to come to its end."""
+    ends_s, pieces = time.monotonic() + wait_s, list[bytes]()
+    while piece := response.raw.read1(_PIECE, decode_content=True):
+        pieces.append(piece)
+        ends_s += len(piece) / _SLOWEST
+        if time.monotonic() > ends_s:
+            response.close()
+            raise requests.ReadTimeout
+    return Heard(response.status_code, response.headers, b"".join(pieces))
