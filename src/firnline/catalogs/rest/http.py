@@ -66,7 +66,7 @@ class Reply:
         return error if isinstance(error, dict) else {}
 
 
-class Heard(NamedTuple):
+class WholeAnswer(NamedTuple):
     """An answer that came to its end."""
 
     status: int
@@ -80,12 +80,12 @@ class Heard(NamedTuple):
         return min(float(text), _LONGEST_PAUSE_S) if text.isdigit() else 0.0
 
 
-def reply_of(heard: Heard) -> Reply:
+def reply_of(answer: WholeAnswer) -> Reply:
     try:
-        body = json.loads(heard.content)
+        body = json.loads(answer.content)
     except ValueError:
         body = {}
-    return Reply(heard.status, body if isinstance(body, dict) else {})
+    return Reply(answer.status, body if isinstance(body, dict) else {})
 
 
 def refusal(settings: RestSettings, reply: Reply, what: str, signed_in: bool) -> FirnlineError:
@@ -148,10 +148,10 @@ class Http:
         for pause in (*_PATIENCE.pauses(), None):
             began_s, wished = time.monotonic(), 0.0
             try:
-                heard = self._send("GET", path, min(left_s, self._settings.timeout_s), params=params)
-                if heard.status not in _BUSY or pause is None:
-                    return reply_of(heard)
-                wished = heard.wished_pause_s
+                answer = self._send("GET", path, min(left_s, self._settings.timeout_s), params=params)
+                if answer.status not in _BUSY or pause is None:
+                    return reply_of(answer)
+                wished = answer.wished_pause_s
             except (Unanswered, Unreachable) as failure:
                 left_s -= time.monotonic() - began_s
                 if pause is None or left_s < _SHORTEST_TRY_S:
@@ -189,16 +189,16 @@ class Http:
         """Raises Unreachable where the server hangs: it would be asked again for minutes."""
         refuse_silent(self._settings.uri, self._settings.who)
 
-    def _send(self, verb: str, path: str, wait_s: float, **options: Any) -> Heard:
+    def _send(self, verb: str, path: str, wait_s: float, **options: Any) -> WholeAnswer:
         """Sends a request; one that is refused for its token alone is sent once more with a new one."""
         signed = self._tokens.header()
-        heard = self._sent(verb, path, wait_s, signed, **options)
-        if heard.status in SIGN_IN and self._tokens.renew(signed):
-            heard = self._sent(verb, path, wait_s, self._tokens.header(), **options)
-        self.signed_in = self.signed_in or heard.status < 300
-        return heard
+        answer = self._sent(verb, path, wait_s, signed, **options)
+        if answer.status in SIGN_IN and self._tokens.renew(signed):
+            answer = self._sent(verb, path, wait_s, self._tokens.header(), **options)
+        self.signed_in = self.signed_in or answer.status < 300
+        return answer
 
-    def _sent(self, verb: str, path: str, wait_s: float, signed: str | None, **options: Any) -> Heard:
+    def _sent(self, verb: str, path: str, wait_s: float, signed: str | None, **options: Any) -> WholeAnswer:
         headers = {"Authorization": signed} if signed else {}
         address, limits = f"{self._settings.uri}{path}", (min(_CONNECTS_WITHIN_S, wait_s), wait_s)
         try:
@@ -247,7 +247,7 @@ def _untrusted(error: requests.ConnectionError) -> bool:
     return isinstance(reason, SSLError) and any(isinstance(each, SSLCertVerificationError) for each in reason.args)
 
 
-def _heard_out(response: requests.Response, wait_s: float) -> Heard:
+def _heard_out(response: requests.Response, wait_s: float) -> WholeAnswer:
     """Returns the whole answer. Raises ReadTimeout where it is late, and too slow ever to come to its end."""
     ends_s, pieces = time.monotonic() + wait_s, list[bytes]()
     while piece := response.raw.read1(_PIECE, decode_content=True):
@@ -256,4 +256,4 @@ def _heard_out(response: requests.Response, wait_s: float) -> Heard:
         if time.monotonic() > ends_s:
             response.close()
             raise requests.ReadTimeout
-    return Heard(response.status_code, response.headers, b"".join(pieces))
+    return WholeAnswer(response.status_code, response.headers, b"".join(pieces))
