@@ -333,7 +333,10 @@ def refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: Sequence[
 
 def refuse_lost(work: TableContext, run: Run, named: Iterable[str]) -> None:
     """Raises TakenUpAgain, naming them, if files that are needed are not there."""
-    lost = [key for key in sorted(named) if not is_there(work.store, key)]
+    keys = sorted(named)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        found = pool.map(lambda key: is_there(work.store, key), keys)
+        lost = [key for key, is_found in zip(keys, found, strict=True) if not is_found]
     if lost:
         more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
         raise TakenUpAgain(

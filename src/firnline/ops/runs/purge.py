@@ -177,7 +177,7 @@ class _Purge:
         rows = list(account.watched(_ends(table, self.leased, self.deleter, self.guard)))
         self.last = self._recorded(_Batch(_part_of(key), len(before) + 1, rows))
         if self.in_doubt:  # what is needed and not there: the process that died took it
-            self.in_doubt = False
+            self.in_doubt = bool(before)  # it got no further than the first part without a record
             refuse_lost(work, run, [row.key for row in rows if row.why in (SPARED, NEEDED_ELSEWHERE)])
         if rows[-1].why == _NOT_SENT:
             self._stop_if_asked()
