@@ -42,62 +42,66 @@ def test_what_another_table_imported_by_a_link_stays(lake: RealLake, tmp_path: P
     assert lake.read("b") == [1, 7]
 
 
-def test_what_another_table_imported_stays_when_its_folder_was_moved_since_and_left_a_link(lake: RealLake) -> None:
+def moved_and_linked(place: Path, inside: Path) -> None:
+    place.rename(inside)
+    place.symlink_to(inside)
+
+
+def taken_in_and_expired(lake: RealLake, file: Path) -> None:
+    """The table `a` takes a file in, overwrites it and expires."""
+    lake.table("a").add_files([f"file://{file}"])
+    lake.overwrite("a", 3)
+    lake.expire("a", blast_radius=1.0)
+
+
+@pytest.fixture
+def looked_at(lake: RealLake) -> RealLake:
+    """A lake with two tables, of which `a` has something to expire."""
     lake.create("a")
     lake.create("b")
     lake.append("a", 1)
     lake.overwrite("a", 2)
-    shared, inside = lake.folder / "shared", home(lake, "a") / "data" / "shared"
-    imported(lake, "b", 7, shared, shared)
-    assert plan(lake).asked == 1
-    shared.rename(inside)
-    shared.symlink_to(inside)
-    lake.table("a").add_files([f"file://{inside}/imported-7.parquet"])
-    lake.overwrite("a", 3)
-    lake.expire("a", blast_radius=1.0)
-    assert lake.read("b") == [7]
+    return lake
+
+
+@pytest.mark.parametrize("moved", ["shared", "shared/imported-7.parquet"])
+def test_what_another_table_imported_stays_when_it_was_moved_since_and_left_a_link(
+    looked_at: RealLake, moved: str
+) -> None:
+    shared, inside = looked_at.folder / "shared", home(looked_at, "a") / "data" / Path(moved).name
+    imported(looked_at, "b", 7, shared, shared)
+    assert plan(looked_at).asked == 1
+    moved_and_linked(looked_at.folder / moved, inside)
+    taken_in_and_expired(looked_at, (shared / "imported-7.parquet").resolve())
+    assert looked_at.read("b") == [7]
 
 
 @pytest.mark.parametrize("below", [".", "data"])
 def test_what_another_table_has_stays_when_its_own_folder_was_moved_since_and_left_a_link(
-    lake: RealLake, below: str
+    looked_at: RealLake, below: str
 ) -> None:
-    lake.create("a")
-    lake.create("b")
-    lake.append("a", 1)
-    lake.overwrite("a", 2)
-    imported(lake, "b", 7, home(lake, "b") / "data", home(lake, "b") / "data")
-    assert plan(lake).asked == 1
-    moved, inside = home(lake, "b") / below, home(lake, "a") / "data" / "moved"
-    moved.rename(inside)
-    moved.symlink_to(inside)
-    file = inside / ("data" if below == "." else "") / "imported-7.parquet"
-    lake.table("a").add_files([f"file://{file}"])
-    lake.overwrite("a", 3)
-    lake.expire("a", blast_radius=1.0)
-    assert lake.read("b") == [7]
+    data = home(looked_at, "b") / "data"
+    imported(looked_at, "b", 7, data, data)
+    assert plan(looked_at).asked == 1
+    moved_and_linked(home(looked_at, "b") / below, home(looked_at, "a") / "data" / "moved")
+    taken_in_and_expired(looked_at, (data / "imported-7.parquet").resolve())
+    assert looked_at.read("b") == [7]
 
 
 @pytest.mark.parametrize("moved", ["p7", "p7/imported.parquet"])
-def test_what_another_table_imported_from_many_folders_stays_when_one_was_moved(lake: RealLake, moved: str) -> None:
+def test_what_another_table_imported_from_many_folders_stays_when_one_was_moved(
+    looked_at: RealLake, moved: str
+) -> None:
     """Above so many folders no one folder tells of links in them."""
-    lake.create("a")
-    lake.create("b")
-    lake.append("a", 1)
-    lake.overwrite("a", 2)
-    shared, inside = lake.folder / "shared", home(lake, "a") / "data" / Path(moved).name
+    shared, inside = looked_at.folder / "shared", home(looked_at, "a") / "data" / Path(moved).name
     for number in range(40):
         (shared / f"p{number}").mkdir(parents=True)
         pq.write_table(rows(number), shared / f"p{number}" / "imported.parquet")
-    lake.table("b").add_files([f"file://{shared}/p{number}/imported.parquet" for number in range(40)])
-    assert plan(lake).asked == 1
-    (shared / moved).rename(inside)
-    (shared / moved).symlink_to(inside)
-    file = inside if inside.is_file() else inside / "imported.parquet"
-    lake.table("a").add_files([f"file://{file}"])
-    lake.overwrite("a", 3)
-    lake.expire("a", blast_radius=1.0)
-    assert lake.read("b") == list(range(40))
+    looked_at.table("b").add_files([f"file://{shared}/p{number}/imported.parquet" for number in range(40)])
+    assert plan(looked_at).asked == 1
+    moved_and_linked(shared / moved, inside)
+    taken_in_and_expired(looked_at, (shared / "p7" / "imported.parquet").resolve())
+    assert looked_at.read("b") == list(range(40))
 
 
 def test_what_was_remembered_before_links_to_files_were_followed_is_not_believed(
@@ -137,22 +141,6 @@ def test_what_another_table_imported_by_a_link_to_one_file_stays(lake: RealLake,
     lake.expire("a", blast_radius=1.0)
     assert lake.read("a") == [2]
     assert lake.read("b") == [1, 7]
-
-
-def test_what_another_table_imported_stays_when_its_file_was_moved_since_and_left_a_link(lake: RealLake) -> None:
-    lake.create("a")
-    lake.create("b")
-    lake.append("a", 1)
-    lake.overwrite("a", 2)
-    shared, inside = lake.folder / "shared", home(lake, "a") / "data" / "moved.parquet"
-    imported(lake, "b", 7, shared, shared)
-    assert plan(lake).asked == 1
-    (shared / "imported-7.parquet").rename(inside)
-    (shared / "imported-7.parquet").symlink_to(inside)
-    lake.table("a").add_files([f"file://{inside}"])
-    lake.overwrite("a", 3)
-    lake.expire("a", blast_radius=1.0)
-    assert lake.read("b") == [7]
 
 
 def test_a_link_that_another_tables_link_leads_through_stays(lake: RealLake, tmp_path: Path) -> None:

@@ -255,8 +255,8 @@ def reachable_since_plan(work: TableContext, run: Run) -> ReachableSincePlan:
     record itself says that it had: a forger could declare every live unit walked.
     """
     kept = {str(each["snapshot"]) for each in run.plan["keep"]}
-    walked = run.folder.walked, run.plan["parts"]["walked"]
-    return _reachable_since(work, run, *walked, lambda: work.source.load().owned, kept)
+    parts = run.plan["parts"]["walked"]
+    return _reachable_since(work, run, run.folder.walked, parts, lambda: work.source.load().owned, kept)
 
 
 def reachable_since_search(work: TableContext, run: Run) -> ReachableSincePlan:

@@ -14,9 +14,10 @@ from firnline.errors import UnsupportedFormat
 from firnline.formats.damage import REPAIR, named
 from firnline.formats.icechunk import names
 from firnline.formats.icechunk.reading.damage import CorruptIcechunk
+from firnline.formats.links import refuse_links
 from firnline.model.locations import identity, join, stem_of
 from firnline.model.snapshots import Ref, RefKind
-from firnline.ports.stores import Get, Links, List, Read
+from firnline.ports.stores import Get, List, Read
 
 _THREADS = 16
 T = TypeVar("T")
@@ -61,15 +62,6 @@ def side_by_side(work: Callable[[T], R], each: Iterable[T]) -> list[R]:
     """Returns what some requests answer, made at the same time."""
     with ThreadPoolExecutor(_THREADS) as pool:
         return list(pool.map(work, each))
-
-
-def refuse_links(store: Links, folder: str) -> None:
-    """Raises UnsupportedFormat for a link in the folder: a listing does not follow it, and Icechunk does."""
-    for link in sorted(store.links(folder)):
-        raise UnsupportedFormat(
-            f"{link} is a link, and what is behind it may change or go unseen",
-            hint="nothing was changed; put what it leads to there, or remove the link",
-        )
 
 
 def _listed(store: List, location: str) -> Iterator[tuple[RefKind, str, str]]:

@@ -15,8 +15,9 @@ from firnline.formats.damage import REPAIR, named
 from firnline.formats.icechunk import names
 from firnline.formats.icechunk.reading.history import HistorySnapshot
 from firnline.formats.icechunk.reading.objects import lineage_at
-from firnline.formats.icechunk.reading.refs import RefFiles, read_refs, refs_named, refuse_links, side_by_side
+from firnline.formats.icechunk.reading.refs import RefFiles, read_refs, refs_named, side_by_side
 from firnline.formats.icechunk.reading.repo import RepoObject, read_repo
+from firnline.formats.links import refuse_links
 from firnline.model.locations import identity, join, stem_of
 from firnline.model.snapshots import MAIN, Ref
 from firnline.ports.stores import Head, List, ObjectMeta, Read

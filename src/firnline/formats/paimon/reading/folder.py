@@ -18,13 +18,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from firnline.errors import NoSuchTable, ObjectNotFound, TableMoved, UnreadableMetadata, UnsupportedFormat
+from firnline.errors import NoSuchTable, ObjectNotFound, TableMoved, UnreadableMetadata
+from firnline.formats.links import refuse_links
 from firnline.formats.paimon import names
 from firnline.formats.paimon.reading import fields
 from firnline.formats.paimon.reading.snapshot import TAG_RETAINED
 from firnline.journal.layout import PROPERTIES
 from firnline.model.locations import identity, join, stem_of
-from firnline.ports.stores import Get, Links, ObjectMeta, Read
+from firnline.ports.stores import Get, ObjectMeta, Read
 
 Files = Mapping[str, str]
 
@@ -58,7 +59,7 @@ def _wanted(store: Read, location: str) -> Iterator[str]:
     """Yields the metadata files. Other names, such as those of a write that is under way, are nobody's yet."""
     for folder in (*names.FOLDERS, names.BRANCHES):
         stem = identity(location).rstrip("/") + "/"
-        _refuse_links(store, join(location, folder))
+        refuse_links(store, join(location, folder))
         for found in store.list(join(location, folder)):
             path = identity(found.key).removeprefix(stem)
             below = names.split_branch(path)[1]
@@ -67,18 +68,6 @@ def _wanted(store: Read, location: str) -> Iterator[str]:
                 yield path
             elif names.named(below) or below in names.HINTS:
                 yield path
-
-
-def _refuse_links(store: Links, folder: str) -> None:
-    """Raises UnsupportedFormat for a link inside a folder of metadata: a listing does not follow it, and Paimon does.
-    So a branch behind one would seem to be none, and lose its files. And a snapshot, or the folder of all of them,
-    that is a link into another table goes when that one expires it, and the other way round.
-    """
-    for link in sorted(store.links(folder)):
-        raise UnsupportedFormat(
-            f"{link} is a link, and what is behind it may change or go unseen",
-            hint="nothing was changed; put what it leads to there, or remove the link",
-        )
 
 
 def _refuse_strange_number(below: str, key: str) -> None:
