@@ -11,7 +11,7 @@ import pytest
 
 from firnline.ops.neighbours import index
 from firnline.ops.neighbours.around import around
-from firnline.stores import real_paths
+from firnline.stores import mounts
 from firnline.stores.real_paths import RealPaths
 from firnline.testing.dated import Clock, dated
 from tests.neighbours.lakes import RealLake, real_lake, rows
@@ -76,11 +76,11 @@ def test_what_another_table_imported_stays_when_it_was_moved_since_and_left_a_li
     assert looked_at.read("b") == [7]
 
 
-@pytest.mark.parametrize("below", [".", "data"])
-def test_what_another_table_has_stays_when_its_own_folder_was_moved_since_and_left_a_link(
+@pytest.mark.parametrize("below", [".", "data", "data/day=1", "data/day=1/imported-7.parquet"])
+def test_what_another_table_has_stays_when_its_own_folder_or_file_was_moved_since_and_left_a_link(
     looked_at: RealLake, below: str
 ) -> None:
-    data = home(looked_at, "b") / "data"
+    data = home(looked_at, "b") / "data" / "day=1"
     imported(looked_at, "b", 7, data, data)
     assert plan(looked_at).asked == 1
     moved_and_linked(home(looked_at, "b") / below, home(looked_at, "a") / "data" / "moved")
@@ -199,18 +199,21 @@ def test_what_is_imported_by_a_link_to_one_file_after_the_commit_stays(
     assert lake.read(owner) == sorted([*before, 7])
 
 
-def test_what_a_link_leads_to_that_took_the_place_of_a_kept_file_during_grace_stays(lake: RealLake) -> None:
+@pytest.mark.parametrize("owner", ["a", "b"])
+def test_what_a_link_leads_to_that_took_the_place_of_a_kept_file_during_grace_stays(lake: RealLake, owner: str) -> None:
     """As programs make it that look for files of the same bytes to save room."""
     lake.create("a")
+    lake.create("b")
+    lake.append("b", 1)
     lake.append("a", 1)
     (twin,) = lake.data_files("a")
     lake.overwrite("a", 1)
-    (kept,) = (Path(each.removeprefix("file://")) for each in lake.data_files("a"))
+    (kept,) = (Path(each.removeprefix("file://")) for each in lake.data_files(owner))
     waiting = lake.expire("a", blast_radius=1.0, grace="1s")
     kept.unlink()
     kept.symlink_to(twin.removeprefix("file://"))
     dated(lake.firnline(), Clock(2_000)).purge(str(waiting.run.id))
-    assert lake.read("a") == [1]
+    assert lake.read(owner) == [1]
 
 
 def mounted(monkeypatch: pytest.MonkeyPatch, lake: RealLake, what: Path, where: Path) -> None:
@@ -218,7 +221,7 @@ def mounted(monkeypatch: pytest.MonkeyPatch, lake: RealLake, what: Path, where: 
     (shutil.copytree if what.is_dir() else shutil.copyfile)(what, where)
     lines = ["1 0 8:1 / / rw - ext4 disk rw", f"2 1 8:1 {what} {where} rw - ext4 disk rw"]
     (lake.folder / "mountinfo").write_text("".join(f"{line}\n" for line in lines))
-    monkeypatch.setattr(real_paths, "_MOUNTS", str(lake.folder / "mountinfo"))
+    monkeypatch.setattr(mounts, "_MOUNTS", str(lake.folder / "mountinfo"))
 
 
 @pytest.mark.parametrize("inside", [False, True])

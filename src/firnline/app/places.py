@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from firnline.caches.opening import OpenedCache
     from firnline.catalogs.config import CatalogSettings
     from firnline.model.files import File
-    from firnline.ops.neighbours.index import Index
+    from firnline.ops.neighbours.index import Index, LinksOf
     from firnline.ops.neighbours.outward import StampsOf
     from firnline.ops.orphans.scope import Prefix
     from firnline.ops.tiers.tier import Tier
@@ -251,7 +251,14 @@ class Places:
         """What is known of the references of all tables; one for the whole process."""
         from firnline.caches.opening import stamps_of
         from firnline.ops.neighbours.index import Index
+        from firnline.stores.links_below import LinksBelow
         from firnline.stores.real_paths import RealPaths
+
+        links_below = LinksBelow()
+
+        def links() -> LinksOf:
+            known_by = links_below.now()
+            return lambda own: known_by(own.folders, own.holes)
 
         def excused(name: TableName) -> bool:
             return effective(self.config, name.catalog, name.namespace, name.name).sharing.value == NONE
@@ -261,7 +268,7 @@ class Places:
             stamps = stamps_of(work.store, table_format, state, units)
             return self.memory.remembering(table_format, stamps, window_ms), stamps.of
 
-        return Index(self.memory.sealed(), opening, RealPaths, excused, self.trusted, self.progress)
+        return Index(self.memory.sealed(), opening, RealPaths, links, excused, self.trusted, self.progress)
 
     @property
     def trusted(self) -> frozenset[str]:

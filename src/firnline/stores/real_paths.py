@@ -8,31 +8,19 @@ one of them. Hard links need no care: each is a name of its own, and a file goes
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from firnline.model.locations import identity, parse_location
+from firnline.stores.mounts import Mount, is_in, mounts_now
 
 _LOCAL = "file:///"
-_MOUNTS = "/proc/self/mountinfo"
 _NAME = r"(?s)[^/]*\z"
 _FEW = 16
 """So many names are looked at one by one; for more of them, their folders are read."""
-_OCTAL = re.compile(r"\\([0-7]{3})")
-
-
-@dataclass(frozen=True)
-class Mount:
-    """A folder of a device, and where it is mounted."""
-
-    device: str
-    folder: str
-    point: str
 
 
 class RealPaths:
@@ -108,7 +96,7 @@ class RealPaths:
     def _folder(self, folder: str) -> str:
         if folder not in self._folders:
             real = self._resolved(folder)
-            there = next((each for each in self._wanted if _is_in(real, each[0])), None)
+            there = next((each for each in self._wanted if is_in(real, each[0])), None)
             self._folders[folder] = real if there is None else there[1] + real[len(there[0]) :]
         return self._folders[folder]
 
@@ -124,14 +112,9 @@ class RealPaths:
         return "file://" + self._at_one_mount(path).rstrip("/")
 
     @cached_property
-    def _mounts(self) -> list[Mount]:
-        """Every mount, innermost first, of several at one point the topmost one; none on other systems."""
-        try:
-            with open(_MOUNTS, encoding="utf-8", errors="surrogateescape") as lines:
-                found = [_mount(line) for line in lines][::-1]
-        except OSError:
-            return []
-        return sorted(found, key=lambda each: -len(each.point))
+    def _mounts(self) -> tuple[Mount, ...]:
+        """Every mount, innermost first."""
+        return mounts_now()
 
     @cached_property
     def _mounted(self) -> frozenset[str]:
@@ -140,11 +123,11 @@ class RealPaths:
 
     def _at_one_mount(self, path: str) -> str:
         """Returns the path by the mount that shows most of its device, of several the one whose name comes first."""
-        here = next((each for each in self._mounts if _is_in(path, each.point)), None)
+        here = next((each for each in self._mounts if is_in(path, each.point)), None)
         if here is None:
             return path
         inside = _joined(here.folder, os.path.relpath(path, here.point))
-        showing = [each for each in self._mounts if each.device == here.device and _is_in(inside, each.folder)]
+        showing = [each for each in self._mounts if each.device == here.device and is_in(inside, each.folder)]
         chosen = min(showing, key=lambda each: (len(each.folder), each.point))
         return _joined(chosen.point, os.path.relpath(inside, chosen.folder))
 
@@ -180,15 +163,6 @@ def _is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _mount(line: str) -> Mount:
-    _, _, device, folder, point, *_ = line.split(" ")
-    return Mount(device, *(_OCTAL.sub(lambda found: chr(int(found[1], 8)), each) for each in (folder, point)))
-
-
-def _is_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _joined(folder: str, below: str) -> str:

@@ -30,6 +30,8 @@ class Card:
     3. A purge that believes the card deletes what the hold keeps.
 
     So the bridges are only true after that end.
+
+    `links` is what the links below `own` were known by when it was walked: under others, a file may be another one.
     """
 
     metadata: str
@@ -38,11 +40,13 @@ class Card:
     own: OwnFolders | None = None
     bridges: Bridges = ()
     over_ms: int | None = None
+    links: str = ""
 
-    def tells_bridges(self, own: OwnFolders, now_ms: int, real: RealNames) -> bool:
+    def tells_bridges(self, own: OwnFolders, now_ms: int, real: RealNames, links: str | None) -> bool:
         """Tells whether these are the bridges out of `own` at that instant, by the links that are there now."""
         is_over = self.over_ms is None or now_ms > self.over_ms
-        return self.own == own and is_over and all(is_where_it_was(each, real) for each in self.bridges)
+        is_same = self.own == own and self.links == links
+        return is_same and is_over and all(is_where_it_was(each, real) for each in self.bridges)
 
 
 def is_where_it_was(bridge: Bridge, real: RealNames) -> bool:
@@ -82,13 +86,13 @@ def walked_from_bytes(said: bytes) -> Walked:
 def _card_json(card: Card) -> list[Any]:
     own = None if card.own is None else [card.own.folders, card.own.holes]
     bridges = [_bridge_json(each) for each in card.bridges]
-    return [card.metadata, card.uuid, card.folders.owned, card.folders.written, own, bridges, card.over_ms]
+    return [card.metadata, card.uuid, card.folders.owned, card.folders.written, own, bridges, card.over_ms, card.links]
 
 
 def _card(said: list[Any]) -> Card:
-    metadata, uuid, owned, written, own, bridges, over_ms = said
+    metadata, uuid, owned, written, own, bridges, *more = said
     folders = Folders(tuple(owned), tuple(written))
-    return Card(metadata, uuid, folders, own and OwnFolders(tuple(own[0]), tuple(own[1])), _bridges(bridges), over_ms)
+    return Card(metadata, uuid, folders, own and OwnFolders(tuple(own[0]), tuple(own[1])), _bridges(bridges), *more)
 
 
 def _bridge_json(bridge: Bridge) -> list[Any]:

@@ -54,10 +54,12 @@ Opening = Callable[[TableContext, State, Iterable[File], int], tuple[Expand, "St
 """Returns how a table's units are opened, where what they name may be remembered for this many milliseconds, and what
 identifies their bytes, from a listing of where they lie.
 """
+LinksOf = Callable[[OwnFolders], "str | None"]
+"""Returns what the links are known by that lie below a table's own folders; None where they cannot be told."""
 
 _THREADS = 8
 _TRIES = 3
-_LAYOUT = 5
+_LAYOUT = 6
 """Counts up whenever what was remembered before would be read wrongly, or would be wrong now."""
 _UNIQUE = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}[^/]*$", re.IGNORECASE)
 """Names of metadata that no writer gives twice."""
@@ -104,6 +106,7 @@ class Index:
     cache: Sealed
     opening: Opening
     real_names: Callable[[], RealNames]
+    links_now: Callable[[], LinksOf]
     excused: Callable[[TableName], bool] = lambda name: False
     trusted: Set[str] = frozenset()
     progress: Progress = field(default_factory=Silent)
@@ -194,10 +197,11 @@ class Index:
             number: OwnFolders(each.card.folders.owned, folders.holes(number, each.card.folders))
             for number, each in tables.items()
         }
+        links_of = self.links_now()
         due = [
             (each, owns[number])
             for number, each in tables.items()
-            if not each.card.tells_bridges(owns[number], now_ms, self.real)
+            if not each.card.tells_bridges(owns[number], now_ms, self.real, links_of(owns[number]))
         ]
         if not due:
             return list(tables.values())
@@ -277,25 +281,31 @@ class Index:
         return self._walk_at(each, own, *each.opened(), now_ms)
 
     def _walk_at(self, each: Indexed, own: OwnFolders, work: TableContext, state: State, now_ms: int) -> Card:
-        from firnline.ops.neighbours.outward import UnitMeans, outward
+        """Returns what a walk found. The links are read before any name is followed: one that comes up between the two
+        is not among those that the walk stands for.
+        """
+        from firnline.ops.neighbours.outward import UnitMeans, Walked, outward
 
+        links = self.links_now()(own)
+        real = self.real_names()
+        name = None if links is None else _name_of_walked(each, own, links)
         files = [root.file for root in live_roots(work, state, now_ms)]
-        walked = self._walked_before(each, own)
-        means = UnitMeans(*self.opening(work, state, files, _window_ms(work, state, now_ms)), self.real)
+        walked = Walked() if name is None else self._walked_before(name, real)
+        means = UnitMeans(*self.opening(work, state, files, _window_ms(work, state, now_ms)), real)
         bridges, met_links = outward(files, means, own, walked)
-        self.cache.put(_name_of_walked(each, own), walked_to_bytes(walked))
-        folders = Folders.of(state, work.source.format, self.real)
-        return Card(
-            state.fence, state.uuid, folders, None if met_links else own, bridges, last_over_ms(state.holds, now_ms)
-        )
+        if name is not None:
+            self.cache.put(name, walked_to_bytes(walked))
+        folders = Folders.of(state, work.source.format, real)
+        stands = None if met_links or links is None else own
+        return Card(state.fence, state.uuid, folders, stands, bridges, last_over_ms(state.holds, now_ms), links or "")
 
-    def _walked_before(self, each: Indexed, own: OwnFolders) -> Walked:
+    def _walked_before(self, name: tuple[str | int, ...], real: RealNames) -> Walked:
         from firnline.ops.neighbours.outward import Walked
 
-        said = self.cache.get(_name_of_walked(each, own))
+        said = self.cache.get(name)
         walked = Walked() if said is None else walked_from_bytes(said)
         every = (bridge for bridges in walked.leads.values() for bridge in bridges)
-        return walked if all(is_where_it_was(bridge, self.real) for bridge in every) else Walked()
+        return walked if all(is_where_it_was(bridge, real) for bridge in every) else Walked()
 
     def _recall(self, address: str) -> None:
         self._recalled.add(address)
@@ -343,7 +353,9 @@ def _window_ms(work: TableContext, state: State, now_ms: int) -> int:
         return 0
 
 
-def _name_of_walked(each: Indexed, own: OwnFolders) -> tuple[str | int, ...]:
-    """Returns the name of what is known of a table's units: true for its folders where they are now."""
-    where = repr(own), repr(sorted(each.card.folders.every))
+def _name_of_walked(each: Indexed, own: OwnFolders, links: str) -> tuple[str | int, ...]:
+    """Returns the name of what is known of a table's units: true for its folders where they are now, and the links that
+    lie below them.
+    """
+    where = repr(own), repr(sorted(each.card.folders.every)), links
     return ("walked", _LAYOUT, each.registered.address, str(each.name), each.card.uuid, *where)
