@@ -158,10 +158,13 @@ class Runs(Planning):
         return plan
 
     def saved(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
+        """Returns the plan with the run it was saved as. Raises RefusedForSafety where this machine's clock is off: the
+        instants that it made of ages would be believed by every process that goes on.
+        """
         from firnline.journal.news import news_of_plan
         from firnline.ops.runs.record import save_plan
 
-        root, now_ms = work.root(planned.state), self.places.clock()
+        root, now_ms = work.root(planned.state), work.store_now(planned.state)
         enter, table_format = partial(work.enter, planned.state), work.source.format
         plan = save_plan(planned, table_format, work.store, root, work.sealing(True), now_ms, enter, meant=meant)
         if work.watch.observers:
