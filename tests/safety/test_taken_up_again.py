@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -60,6 +60,22 @@ def test_the_run_stops_and_names_what_was_lost(world: World) -> None:
     done = process_on_its_day(world).purge(run)
     assert done.state == "done"
     assert lost(world) == gone, "what was not sent yet is spared"
+
+
+def test_what_was_named_by_a_link_is_lost_all_the_same(world: World) -> None:
+    road = world.folder / "road"
+    road.symlink_to(local(world.writer.location))
+    ledger, mine = world.writer.ledger, world.writer.location
+
+    def take_up_by_the_link() -> None:
+        by_link = replace(ledger.items[fault.deleted[0]], path=fault.deleted[0].replace(mine, f"file://{road}"))
+        ledger.contents[by_link.path] = ledger.contents[fault.deleted[0]]
+        world.writer.commit("append", [by_link])
+
+    fault = AtDelete(1, take_up_by_the_link)
+    with pytest.raises(TakenUpAgain) as told:
+        process_on_its_day(world, fault).expire(world.table, grace="0s")
+    assert fault.deleted[0] in str(told.value)
 
 
 def _drop(world: World) -> None:
