@@ -193,7 +193,7 @@ class Searches:
         machine's clock is off: what was too young may have counted as old.
         """
         work, state = examined.work, examined.state
-        root, now_ms, enter = work.root(state), work.store_now(state), partial(work.enter, state)
+        root, now_ms, enter = work.root(state), work.by_the_store(state).now(), partial(work.enter, state)
         plan = save_search(examined.write(), work.store, root, work.sealing(True), now_ms, enter, meant=meant)
         if work.watch.observers:
             work.watch.tell(news_of_plan(str(plan.run), plan.to_json(), plan.now_ms))
