@@ -335,3 +335,19 @@ def test_a_chunk_that_a_damaged_manifest_no_longer_names_is_not_purged(
     looks = [each for each in asked.trace if each[0] == "head" and f"/{names.CHUNKS}/" in each[1]]
     assert len(looks) == (1 if many else len(after.chunks))
     assert world.disk().keys() >= {path for path in before if f"/{names.CHUNKS}/" in path}
+
+
+def test_the_time_to_undo_is_not_cut_by_who_approves_on_a_machine_whose_clock_is_behind(tmp_path: Path) -> None:
+    """It begins with the approval: dated half a day early, it would be over at once on every other machine."""
+    grown(storage(tmp_path / "r"), 1, SPECS[-1])
+    clock, location = Clock(), str(tmp_path / "r")
+    asked: dict[str, Any] = {"older_than": "2100-01-01T00:00:00Z", "retain_last": 1, **ALL}
+    saved = FolderProcess(clock=clock).plan(location, save=True, grace="24h", **asked).plan.run
+    clock.skew_ms = -12 * HOUR_MS
+    with pytest.raises(RefusedForSafety, match="clock"):
+        FolderProcess(clock=clock).approve(str(saved), by="ann")
+    clock.skew_ms = 0
+    FolderProcess(clock=clock).approve(str(saved), by="ann")
+    (waiting,) = FolderProcess(clock=clock).resume(location)
+    assert waiting.state == "planned"
+    assert FolderProcess(clock=clock).undo(str(saved)).state == "cancelled"

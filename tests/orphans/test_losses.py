@@ -332,6 +332,18 @@ def test_a_clock_that_is_ahead_of_the_stores_is_refused(crowd: Crowd, purge: Pur
     assert stray in crowd.files()
 
 
+def test_what_a_clock_ahead_took_for_old_is_not_left_to_the_next_process(crowd: Crowd) -> None:
+    """A write may take three days, and this one is at it for two."""
+    crowd.table("t")
+    young = crowd.stray("t/data/young.parquet", days=2)
+    crowd.clock.skew_ms = 2 * DAY_MS
+    with pytest.raises(RefusedForSafety, match="clock"):
+        crowd.process().orphans(crowd.name("t"), grace="0s", consent=lambda plan: True)
+    crowd.clock.skew_ms = 0
+    crowd.process().resume(crowd.name("t"))
+    assert young in crowd.files()
+
+
 def test_a_file_written_again_during_grace_is_spared(crowd: Crowd) -> None:
     crowd.table("t")
     stray, untouched = crowd.stray("t/data/left.parquet"), crowd.stray("t/data/other.parquet")

@@ -10,13 +10,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from firnline.app import moments
 from firnline.app.verbs.plan_views import PlanView
 from firnline.errors import (
     BlastRadiusExceeded,
@@ -471,6 +474,21 @@ def test_clocks_that_differ_by_more_than_five_minutes_refuse(world: World, minut
     assert world.writer.place() == before
     world.clock.skew_ms = 0
     world.process().resume(world.table)  # the lease was given back
+
+
+@pytest.mark.parametrize("ahead_ms", [4 * MINUTE_MS, 3 * DAY_MS])
+def test_an_age_that_a_clock_ahead_made_an_instant_of_takes_nothing_younger(
+    world: World, monkeypatch: pytest.MonkeyPatch, ahead_ms: int
+) -> None:
+    """Two days old is one snapshot; by the clock that is ahead it is older than what is asked for."""
+    world.clock.skew_ms = ahead_ms
+    monkeypatch.setattr(moments, "now_ms", world.clock)
+    with nullcontext() if ahead_ms < DAY_MS else pytest.raises(RefusedForSafety, match="clock"):
+        world.process().expire(world.table, grace="0s", older_than=timedelta(days=2, milliseconds=ahead_ms // 2))
+    world.clock.skew_ms = 0
+    world.process().resume(world.table)
+    assert world.snapshots["s8"] in world.rows()
+    world.check()
 
 
 # ---------------------------------------------------------------- what a run may and may not do

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
-from firnline.errors import Interrupted, TakenUpAgain
+from firnline.errors import DeletesFailed, Interrupted, TakenUpAgain
 from firnline.journal import parts
 from firnline.journal.events import RunState
 from firnline.local.delete import LocalDeleteMany
@@ -60,6 +60,22 @@ def test_the_run_stops_and_names_what_was_lost(world: World) -> None:
     done = process_on_its_day(world).purge(run)
     assert done.state == "done"
     assert lost(world) == gone, "what was not sent yet is spared"
+
+
+def test_what_was_named_by_a_link_is_lost_all_the_same(world: World) -> None:
+    road = world.folder / "road"
+    road.symlink_to(local(world.writer.location))
+    ledger, mine = world.writer.ledger, world.writer.location
+
+    def take_up_by_the_link() -> None:
+        by_link = replace(ledger.items[fault.deleted[0]], path=fault.deleted[0].replace(mine, f"file://{road}"))
+        ledger.contents[by_link.path] = ledger.contents[fault.deleted[0]]
+        world.writer.commit("append", [by_link])
+
+    fault = AtDelete(1, take_up_by_the_link)
+    with pytest.raises(TakenUpAgain) as told:
+        process_on_its_day(world, fault).expire(world.table, grace="0s")
+    assert fault.deleted[0] in str(told.value)
 
 
 def _drop(world: World) -> None:
@@ -147,6 +163,92 @@ def test_what_was_lost_in_the_batch_in_which_a_process_died_is_named_by_the_next
     assert all(path in str(told.value) for path in gone)
     (done,) = process_on_its_day(world).resume(world.table)
     assert done.state == "done"
+
+
+@dataclass
+class DiesOnceRecorded:
+    """The process dies right after it wrote what became of its n-th batch."""
+
+    at: int = 1
+    is_dead: bool = False
+
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
+        if self.is_dead:
+            raise Died("dead")
+        answer = request.send()
+        if request.verb == "put_if_absent" and "/outcomes/" in request.key:
+            self.at -= 1
+            self.is_dead = not self.at
+        return answer
+
+
+@pytest.mark.parametrize("who", ["the table", "another table"])
+def test_what_was_lost_is_named_though_the_process_that_found_it_died_before_it_told(world: World, who: str) -> None:
+    around = Neighbourhood.of(world)
+    dying = DiesInBatch(1, world.actions.re_add if who == "the table" else around.imported)
+    with pytest.raises(Died):
+        process_on_its_day(world, dying).expire(world.table, grace="0s")
+    gone = [path for path in dying.deleted if path.endswith("-data.parquet") and not local(path).exists()]
+    assert gone
+    world.wait_for_lease()
+    with pytest.raises(Died):
+        process_on_its_day(world, DiesOnceRecorded()).resume(world.table)
+    world.wait_for_lease()
+    with pytest.raises(TakenUpAgain) as told:
+        process_on_its_day(world).resume(world.table)
+    assert all(path in str(told.value) for path in gone)
+    (done,) = process_on_its_day(world).resume(world.table)
+    assert done.state == "done"
+
+
+@dataclass
+class Refusing:
+    """The store never answers when it is to delete the first so many files."""
+
+    files: int
+    refused: dict[str, None] = field(default_factory=dict)
+
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
+        if request.verb == "delete" and (request.key in self.refused or len(self.refused) < self.files):
+            self.refused[request.key] = None
+            return request.silence()
+        return request.send()
+
+
+@dataclass
+class TakenUpAndDies(DiesOnceRecorded):
+    """Somebody acts before one file goes, and the process dies once that is recorded."""
+
+    key: str = ""
+    action: Callable[[], Any] = lambda: None
+
+    def pass_on(self, request: PortRequest[Answer]) -> Answer:
+        if request.verb == "delete" and request.key == self.key:
+            self.action()
+        return super().pass_on(request)
+
+
+def test_what_a_second_try_took_is_named_though_another_file_was_tried_more_often(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass that is cut tries the first of two files again, and not the second: the second has fewer attempts."""
+    monkeypatch.setattr(parts, "PART_ROWS", 1)
+    fails = Refusing(2)
+    with pytest.raises(DeletesFailed):
+        process_on_its_day(world, fails).expire(world.table, grace="0s")
+    first, second = fails.refused
+    stopped = Refusing(1)
+    process = process_on_its_day(world, stopped)
+    process.places.interrupted = lambda: bool(stopped.refused)
+    with pytest.raises(Interrupted):
+        process.resume(world.table)
+    assert list(stopped.refused) == [first]
+    with pytest.raises(Died):
+        process_on_its_day(world, TakenUpAndDies(2, key=second, action=world.actions.re_add)).resume(world.table)
+    assert second in lost(world)
+    world.wait_for_lease()
+    with pytest.raises(TakenUpAgain, match=second):
+        process_on_its_day(world).resume(world.table)
 
 
 @dataclass

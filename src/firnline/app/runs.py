@@ -122,13 +122,14 @@ class Runs(Planning):
 
         Raises LeaseHeld where another process moved it meanwhile, UsageError unless it waits or where a person approved
         it before, and UnreadableMetadata where the record is not the one that this user saved: another plan was shown.
+        RefusedForSafety where this machine's clock is off: the time to undo begins with the approval.
         """
         from firnline.app.run_names import run_meant
         from firnline.ops.runs.moving import moved
 
         named = run_meant(self.places, run)
         work = self.places.of_run(named)
-        found = work.run(named)[1]
+        state, found = work.run(named)
         refuse_changed_run(found)
         if found.state is not RunState.PLANNED:
             raise UsageError(f"{run} is {found.state}: it cannot be approved", hint="`firnline runs show RUN`")
@@ -136,9 +137,9 @@ class Runs(Planning):
             raise RefusedForSafety(f"{run} would be refused: {found.plan['refused']}", hint="plan again, within bounds")
         if by is not None:
             refuse_approved(found)
-            moved(work, found, RunState.PLANNED, approved=True, by=by, note=note)
+            moved(work.by_the_store(state), found, RunState.PLANNED, approved=True, by=by, note=note)
         elif not found.is_meant:
-            moved(work, found, RunState.PLANNED, approved=True)
+            moved(work.by_the_store(state), found, RunState.PLANNED, approved=True)
 
     def call_off(self, run: str, why: str) -> None:
         """Ends a run that waits for `approve`; its record says why. One that another process carried on meanwhile is
@@ -158,10 +159,13 @@ class Runs(Planning):
         return plan
 
     def saved(self, work: TableContext, planned: Planned, *, meant: bool) -> Plan:
+        """Returns the plan with the run it was saved as. Raises RefusedForSafety where this machine's clock is off: the
+        instants that it made of ages would be believed by every process that goes on.
+        """
         from firnline.journal.news import news_of_plan
         from firnline.ops.runs.record import save_plan
 
-        root, now_ms = work.root(planned.state), self.places.clock()
+        root, now_ms = work.root(planned.state), work.by_the_store(planned.state).now()
         enter, table_format = partial(work.enter, planned.state), work.source.format
         plan = save_plan(planned, table_format, work.store, root, work.sealing(True), now_ms, enter, meant=meant)
         if work.watch.observers:

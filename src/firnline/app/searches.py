@@ -189,10 +189,12 @@ class Searches:
         return plan, self.runs.advance(run, terms.leave) if meant else self.runs.named(run)
 
     def saved(self, examined: Examined, *, meant: bool) -> OrphanPlan:
-        """Returns the plan with the run that the search became, one of its own."""
+        """Returns the plan with the run that the search became, one of its own. Raises RefusedForSafety where this
+        machine's clock is off: what was too young may have counted as old.
+        """
         work, state = examined.work, examined.state
-        enter = partial(work.enter, state)
-        plan = save_search(examined.write(), work.store, work.root(state), work.sealing(True), enter, meant=meant)
+        root, now_ms, enter = work.root(state), work.by_the_store(state).now(), partial(work.enter, state)
+        plan = save_search(examined.write(), work.store, root, work.sealing(True), now_ms, enter, meant=meant)
         if work.watch.observers:
             work.watch.tell(news_of_plan(str(plan.run), plan.to_json(), plan.now_ms))
         return plan

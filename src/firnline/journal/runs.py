@@ -197,7 +197,7 @@ class Run:
     @property
     def commit_due_ms(self) -> int | None:
         """When a run that waits to be called off is committed; None for every other run, and for one without any time
-        for that: it was planned by this machine's clock, and the store's may be a little behind.
+        for that: what was read of the store's clock then and now may differ a little.
         """
         first = next(iter(self.stages_left), None)
         if not isinstance(first, AwaitUndo) or not self.is_meant or first.grace_ms <= 0:
@@ -213,7 +213,7 @@ class Run:
         if first is None:
             return None
         before_ms = next((stage.grace_ms for stage in self.stages if isinstance(stage, AwaitUndo)), 0)
-        if not before_ms:  # the plan has this machine's time, which may be ahead of the store's
+        if not before_ms:  # the plan may have a time that is a little ahead of the commit's
             return first.at_ms + self.grace_ms
         asked_ms = self._meant_at.at_ms if self.is_meant else first.at_ms
         return max(first.at_ms, asked_ms + before_ms) + self.grace_ms

@@ -32,6 +32,14 @@ class Request:
     at_most: float | None = None
     oldest: int | None = None
 
+    def oldest_kept_ms(self, now_ms: int) -> int | None:
+        """Returns the instant before which something is old. One that was said as an age lies at least that long before
+        `now_ms`: the clock that it was counted back from may have been ahead of the one that counts.
+        """
+        if self.older_than_ms is None or self.age_ms is None:
+            return self.older_than_ms
+        return min(self.older_than_ms, now_ms - self.age_ms)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "keep": dict(self.keep),

@@ -99,6 +99,7 @@ def save_search(
     store: EventStore,
     root: str,
     sealing: Sealing,
+    now_ms: int,
     enter: Callable[[RunId], None],
     *,
     meant: bool,
@@ -108,7 +109,7 @@ def save_search(
     saved = replace(written.plan, run=str(run))
     nothing_expires: dict[str, Any] = {"request": {}, "expire": [], "expire_refs": [], "fence": None}
     record = {**saved.to_json(), **nothing_expires, "scope": written.scope, "meant": meant, "parts": written.seals}
-    put_plan(store, folder, record, saved.now_ms, sealing, partial(enter, run))
+    put_plan(store, folder, record, now_ms, sealing, partial(enter, run))
     return saved
 
 

@@ -125,30 +125,35 @@ class ReachableSincePlan:
     def _reach(self, name: str, by_name: bool) -> None:
         """Remembers a root as needed, and its paths: under another authority, encoding or link it may be one."""
         if name not in self._roots:
-            self._roots[name] = self._newest = self._look
-            self._paths.update(self._paths_of(name, self.real))
+            self._newest = self._look
+            for each in self._names_of(name, self.real):
+                self._roots.setdefault(each, self._look)
+                self._paths.add(spellings(each).path)
         if by_name:
             self._names.add(_last(name))
 
+    def _names_of(self, name: str, real: Callable[[str], str]) -> tuple[str, ...]:
+        """Returns an identity, and beside it what it really is, where this is another one."""
+        really = real(self._meant(name))
+        return (name,) if really == name else (name, really)
+
     def _paths_of(self, name: str, real: Callable[[str], str]) -> tuple[str, ...]:
-        """Returns the bare path of an identity, and beside it that of what it really is, where this is another one."""
-        path, really = spellings(name).path, real(self._meant(name))
-        return (path,) if really == name else (path, spellings(really).path)
+        """Returns the bare paths of the same."""
+        return tuple(spellings(each).path for each in self._names_of(name, real))
 
     def _meant(self, name: str) -> str:
         return known_as(name, self.same) if self.same else name
 
     def newly_needed(self, keys: Collection[str]) -> set[str]:
-        """Returns which of these very objects were reached only after it was decided what goes."""
+        """Returns which of these very objects, by whatever links, were reached only after it was decided what goes."""
         if not keys or self._newest <= self._decided:
             return set()
-        names = {spellings(key).identity: key for key in keys}
-        first = {name: self._roots[name] for name in names if name in self._roots}
-        asked = {path for each in names for path in self._paths_of(each, self.real.entry)}
-        for name, look, _ in self._found(asked, ()):
-            if name in names:
-                first[name] = min(look, first.get(name, look))
-        return {names[name] for name, look in first.items() if look > self._decided}
+        named = {each: key for key in keys for each in self._names_of(spellings(key).identity, self.real.entry)}
+        looks = [(key, self._roots[name]) for name, key in named.items() if name in self._roots]
+        paths = {spellings(each).path for each in named}
+        for name, look, _ in self._found(paths, set(map(_last, paths))):
+            looks += [(named[each], look) for each in self._names_of(name, self.real) if each in named]
+        return {key for key, _ in looks} - {key for key, look in looks if look <= self._decided}
 
     def spared(self, keys: Collection[str]) -> set[str]:
         """Returns which files of the written list must stay."""

@@ -58,8 +58,8 @@ def decide_now(
         raise CollectionForbidden(_why_nothing(state), hint=_way_out(state))
     in_force = policy_in_force(state, name, config, request)
     refuse_windowless(state, in_force, request)
-    native = with_native_flags(state.native, in_force.policy, request.older_than_ms, request.retain_last)
     at = now_ms if request.now_ms is None else request.now_ms
+    native = with_native_flags(state.native, in_force.policy, request.oldest_kept_ms(at), request.retain_last)
     chosen = decide(
         state.graph,
         state.refs,

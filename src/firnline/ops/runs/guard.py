@@ -49,6 +49,7 @@ from firnline.ports.stores import is_there
 
 SPARED = "needed again: reachable from what the table, a hold, a pointer or an undoable run names now"
 NEEDED_ELSEWHERE = "another table needs it now"
+SPARED_IN_VAIN = "needed again, and gone: a process that died had deleted it"
 YOUNG = "younger than a day, and the list that names it is not sealed with your key"
 _THREADS = 32
 
@@ -333,10 +334,7 @@ def refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: Sequence[
 
 def refuse_lost(work: TableContext, run: Run, named: Iterable[str]) -> None:
     """Raises TakenUpAgain, naming them, if files that are needed are not there."""
-    keys = sorted(named)
-    with ThreadPoolExecutor(_THREADS) as pool:
-        found = pool.map(lambda key: is_there(work.store, key), keys)
-        lost = [key for key, is_found in zip(keys, found, strict=True) if not is_found]
+    lost = _not_there(work, sorted(named))
     if lost:
         more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
         raise TakenUpAgain(
@@ -346,6 +344,21 @@ def refuse_lost(work: TableContext, run: Run, named: Iterable[str]) -> None:
             f"that name them: `firnline check {quote(run.id.table)}` lists all. Then "
             f"`firnline resume {quote(str(run.id))}` goes on",
         )
+
+
+def without_spared_in_vain(work: TableContext, rows: Sequence[Row]) -> list[Row]:
+    """Returns the rows of a part that a process which died may have begun: what is needed and not there, it took.
+
+    The record says so before anybody is told: this process may die, too, and the next one looks back at what is gone.
+    """
+    gone = set(_not_there(work, [row.key for row in rows if row.why in (SPARED, NEEDED_ELSEWHERE)]))
+    return [replace(row, outcome=Outcome.MISSING, why=SPARED_IN_VAIN) if row.key in gone else row for row in rows]
+
+
+def _not_there(work: TableContext, keys: Sequence[str]) -> list[str]:
+    with ThreadPoolExecutor(_THREADS) as pool:
+        found = pool.map(lambda key: is_there(work.store, key), keys)
+        return [key for key, is_found in zip(keys, found, strict=True) if not is_found]
 
 
 def look_and_refuse_taken_up(work: TableContext, run: Run, guard: Guard, batch: Sequence[Row]) -> None:

@@ -30,13 +30,13 @@ from firnline.model.files import Tally
 from firnline.model.times import format_instant
 from firnline.ops.history.ledger import note_end
 from firnline.ops.runs.guard import (
-    NEEDED_ELSEWHERE,
-    SPARED,
+    SPARED_IN_VAIN,
     Guard,
     ListedFile,
     look_and_refuse_taken_up,
     refuse_emptied,
     refuse_lost,
+    without_spared_in_vain,
 )
 from firnline.ops.runs.leased import LeasedRun
 from firnline.ops.runs.lost_refs import keeps_all_files, refuse_lost_refs
@@ -175,10 +175,12 @@ class _Purge:
         self.leased.lease.renew()
         self._look(self.last)
         rows = list(account.watched(_ends(table, self.leased, self.deleter, self.guard)))
+        if self.in_doubt:
+            rows = without_spared_in_vain(work, rows)
+            self.in_doubt = bool(before)  # the process that died got no further than the first part without a record
         self.last = self._recorded(_Batch(_part_of(key), len(before) + 1, rows))
-        if self.in_doubt:  # what is needed and not there: the process that died took it
-            self.in_doubt = bool(before)  # it got no further than the first part without a record
-            refuse_lost(work, run, [row.key for row in rows if row.why in (SPARED, NEEDED_ELSEWHERE)])
+        with self._telling_once(self.last):
+            refuse_lost(work, run, [row.key for row in rows if row.why == SPARED_IN_VAIN])
         if rows[-1].why == _NOT_SENT:
             self._stop_if_asked()
 
@@ -187,23 +189,28 @@ class _Purge:
         return batch
 
     def _recorded_last(self, done: Mapping[str, list[str]]) -> Iterator[_Batch]:
-        """Yields what an earlier process may have recorded last: the part with the highest number, or that of the most
-        attempts, since parts of which some failed are tried again in order.
+        """Yields what an earlier process may have recorded last: the part with the highest number, or any of which some
+        failed and was tried again. How often says nothing: each pass that is cut leaves later parts behind.
         """
-        newest = {max(done), max(done, key=lambda part: (len(done[part]), part))} if done else set()
-        for part in newest:
+        for part in sorted(part for part in done if part == max(done) or len(done[part]) > 1):
             yield _Batch(part, len(done[part]), read_rows(self.leased.work.store, done[part][-1]))
 
     def _look(self, batch: _Batch | None) -> None:
-        """Looks at the table, and back at a batch. What that took of what was taken up is told once: the record of
-        another attempt, of what had failed, says that it was.
-        """
-        rows = () if batch is None else batch.rows
-        try:
+        """Looks at the table, and back at a batch."""
+        with self._telling_once(batch):
+            rows = () if batch is None else batch.rows
             look_and_refuse_taken_up(self.leased.work, self.leased.run, self.guard, rows)
+
+    @contextmanager
+    def _telling_once(self, batch: _Batch | None) -> Iterator[None]:
+        """What a batch took of what was taken up is told once: the record of another attempt, of what had failed, says
+        that it was.
+        """
+        try:
+            yield
         except TakenUpAgain:
             if batch is not None:
-                failed = [row for row in rows if row.outcome is Outcome.FAILED]
+                failed = [row for row in batch.rows if row.outcome is Outcome.FAILED]
                 self._recorded(_Batch(batch.part, batch.attempt + 1, failed))
             raise
 

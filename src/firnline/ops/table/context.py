@@ -372,9 +372,11 @@ class TableContext:
         if self.discard is not None:
             self.discard.discard(held.superseded())
 
-    def store_now(self, state: State) -> int:
-        """Returns the store's time, for what is written without a lease. Raises RefusedForSafety like `lease`."""
-        return clock_at(self.store, self.root(state), self.now, self.discard)()
+    def by_the_store(self, state: State) -> TableContext:
+        """Returns this place by the store's clock, for what is written without a lease. Raises RefusedForSafety like
+        `lease`.
+        """
+        return replace(self, now=clock_at(self.store, self.root(state), self.now, self.discard))
 
 
 def has_uuid(table: Registered, uuid: str) -> bool:
