@@ -16,8 +16,8 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from errno import EDQUOT, EFBIG, ELOOP, ENOSPC
-from stat import S_ISREG
+from errno import EDQUOT, EFBIG, ELOOP, ENAMETOOLONG, ENOENT, ENOSPC, ENOTDIR
+from stat import S_ISDIR, S_ISREG
 from uuid import uuid4
 
 from firnline.errors import AlreadyExists, ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
@@ -28,6 +28,8 @@ Piece = bytes | memoryview
 
 _UNFINISHED = re.compile(r"\.firnline-tmp-[0-9a-f]{32}")
 _NO_ROOM = "make room on that disk; `firnline resume`, or the worker's next round, goes on with what was begun"
+NOTHING_THERE = (ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG)
+"""What the system says of a path at which there is nothing. Whatever else it says, something may be there, unseen."""
 _NO_SUCH_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
@@ -192,8 +194,17 @@ def _is_no_file(entry: os.DirEntry[str]) -> bool:
 
 
 def _leads_to_a_folder(entry: os.DirEntry[str]) -> bool:
-    """Tells whether it is a folder, or a link to one; a link that leads in a circle is neither."""
-    return os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir(follow_symlinks=False)
+    """Tells whether it is a folder, or a link to one; a link that leads in a circle is neither. Raises PermissionError
+    where this user may not see what a link leads to: a folder that is left out would hide all that is in it.
+    """
+    if not entry.is_symlink():
+        return entry.is_dir(follow_symlinks=False)
+    try:
+        return S_ISDIR(os.stat(entry.path).st_mode)
+    except OSError as error:
+        if error.errno in NOTHING_THERE:
+            return False
+        raise
 
 
 def _entries(
