@@ -22,7 +22,7 @@ from uuid import uuid4
 
 from firnline.errors import AlreadyExists, ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
 from firnline.ports.stores import ObjectMeta, TaggedObject
-from firnline.stores.keys import Key
+from firnline.stores.keys import Key, object_key
 
 Piece = bytes | memoryview
 
@@ -187,6 +187,15 @@ def inner_folders(folder: str, spelled: str) -> list[str]:
     """
     with _failing(spelled):
         return [each.name for each in _entries(folder, spelled, lambda entry: entry.is_dir(follow_symlinks=False))]
+
+
+def more_names(location: str) -> int:
+    """Returns how many names a file has beside this one; none where it is gone, or lies in an object store."""
+    key = object_key(location)
+    try:
+        return os.stat(key.path).st_nlink - 1 if key.scheme == "file" else 0
+    except OSError:
+        return 0
 
 
 def _is_no_file(entry: os.DirEntry[str]) -> bool:
