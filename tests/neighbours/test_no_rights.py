@@ -61,3 +61,27 @@ def test_a_folder_that_may_not_be_seen_any_more_is_not_where_it_was(lake: RealLa
     lake.policy = "catalogs: {lake: {namespaces: {db: {tables: {b: {sharing: none}}}}}}"
     with as_a_user():
         assert plan(lake).asked == 0
+
+
+def test_a_table_whose_records_may_not_be_listed_stops_it(lake: RealLake, locked: Path) -> None:
+    """A run of it that can be undone needs what it took out; asking again for a right does not help."""
+    lake.append("b", 1)
+    home(lake, "b").chmod(0o311)
+    with as_a_user(), pytest.raises(RefusedForSafety, match=r"which files lake\.db\.b needs: cannot list") as refused:
+        lake.expire("a", blast_radius=1.0)
+    assert "sharing: none" in refused.value.hint
+    home(lake, "b").chmod(0o755)
+
+
+def test_of_many_tables_one_that_may_not_be_seen_stops_no_other(lake: RealLake, locked: Path) -> None:
+    """Where its operator says that it shares no file: else nobody knows what it needs."""
+    imported(lake, "b", 7, locked, locked)
+    lake.overwrite("b", 1)
+    lake.policy = "catalogs: {lake: {namespaces: {db: {tables: {b: {sharing: none}}}}}}"
+    locked.chmod(CLOSED)
+    with as_a_user():
+        a, b = lake.firnline().several().plan(older_than="0d", retain_last=1)
+    assert a.problem is None
+    assert b.problem is not None
+    assert "Permission denied" in b.problem.message
+    locked.chmod(0o755)

@@ -229,7 +229,8 @@ def _entries(
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise StoreError(f"cannot list {spelled!r}: {error.strerror}") from error
+        kind = PermanentStoreError if isinstance(error, PermissionError) else StoreError
+        raise kind(f"cannot list {spelled!r}: {error.strerror}") from error
 
 
 def _is_object_name(name: str, spelled: str) -> bool:
