@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from firnline.errors import RefusedForSafety
-from harness.rights import as_a_user
+from harness.disks import as_a_user
 from tests.neighbours.lakes import RealLake
 from tests.neighbours.test_index import plan
 from tests.neighbours.test_roads import home, imported, linked

@@ -12,7 +12,7 @@ from firnline.errors import RefusedForSafety
 from firnline.model.times import DAY_MS
 from firnline.plans.plan import Plan
 from firnline.testing.dated import Clock, dated
-from harness.rights import as_a_user
+from harness.disks import as_a_user
 from tests.neighbours.lakes import RealLake
 from tests.readers.written import checkpoint, grown, snapshots
 
