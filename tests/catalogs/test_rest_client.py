@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pickle
@@ -42,7 +43,8 @@ from .lakes import two_snapshots
 
 SECRET = "hunter2-very-secret"
 EVENTS = TableName("lake", ("eu", "west"), "events")
-Answer = tuple[int, dict[str, Any]]
+Answer = tuple[int, Any]
+"""A status, and what is sent as JSON, or as it is where it is bytes."""
 
 
 @dataclass
@@ -55,9 +57,11 @@ class Desk:
     tokens: list[str] = field(default_factory=list)
     loaded: dict[str, Any] = field(default_factory=lambda: {"metadata-location": "s3://b/t/metadata/1.metadata.json"})
     rules: list[Callable[[str, str], Answer | None]] = field(default_factory=list)
+    heads: dict[str, str] = field(default_factory=dict)
     asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     sent: list[Any] = field(default_factory=list)
     issued: int = 0
+    redirects: bool = False
     lasts_s: int = 3600
     page: int = 1000
 
@@ -66,7 +70,7 @@ class Desk:
         if headers.get("content-type") == "application/json" and body:
             self.sent.append(json.loads(body))
         if path.endswith("/oauth/tokens"):
-            return self._token(parse_qs(body))
+            return (307, {}) if self.redirects else self._token(parse_qs(body))
         if self.tokens and headers.get("authorization") != f"Bearer {self.tokens[-1]}":
             return problem(401, "NotAuthorizedException", f"bad token {headers.get('authorization')}")
         for rule in self.rules:
@@ -125,8 +129,10 @@ def desk() -> Iterator[Desk]:
             status, said = desk.answer(self.command, parts.path, query, body, headers)
             if status == 0:
                 return  # the answer never comes
-            data = json.dumps(said).encode()
+            data = said if isinstance(said, bytes) else json.dumps(said).encode()
             self.send_response(status)
+            for name, value in desk.heads.items():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
@@ -194,6 +200,38 @@ def test_a_server_that_never_turns_the_page_is_not_asked_for_ever(desk: Desk) ->
     desk.rules.append(lambda verb, path: (200, page) if path.endswith("/namespaces") else None)
     with pytest.raises(UnreadableMetadata, match="the same next page"):
         list(catalog_at(desk).tables())
+
+
+def test_pages_that_lead_in_a_circle_are_not_asked_for_ever(desk: Desk) -> None:
+    tokens = iter("abab")
+    page = {"namespaces": []}
+    desk.rules.append(
+        lambda verb, path: (200, {**page, "next-page-token": next(tokens)}) if "config" not in path else None
+    )
+    with pytest.raises(UnreadableMetadata, match="the same next page"):
+        list(catalog_at(desk).tables())
+
+
+def test_a_table_that_is_listed_twice_is_one_table(desk: Desk) -> None:
+    desk.tables = {("a",): ["t", "t"]}
+    assert [str(each) for each in catalog_at(desk).tables()] == ["lake.a.t"]
+
+
+@pytest.mark.parametrize("said", [b"<html>sign in", b"[]", b"[" * 100_000, {}], ids=["page", "list", "deep", "nothing"])
+def test_what_is_no_configuration_does_not_drop_the_prefix(desk: Desk, said: Any) -> None:
+    """Without it the server would be asked for the tables of another warehouse."""
+    desk.rules.append(lambda verb, path: (200, said) if path.endswith("/config") else None)
+    with pytest.raises(UnreadableMetadata, match="is no configuration"):
+        list(catalog_at(desk).tables())
+
+
+def test_an_answer_that_bursts_is_none(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("firnline.inflate.BELIEVED", 1 << 20)
+    _ = (catalog := catalog_at(desk)).settings
+    desk.heads = {"Content-Encoding": "gzip"}
+    desk.rules.append(lambda verb, path: (200, gzip.compress(b" " * (4 << 20))))
+    with pytest.raises(Unreachable, match="its answer is larger than"):
+        list(catalog.tables())
 
 
 @pytest.mark.parametrize("ends", ["/namespaces", "west/tables"])
@@ -286,6 +324,12 @@ def test_the_credential_of_the_longest_prefix_is_vended(desk: Desk) -> None:
     assert catalog_at(desk).vended(EVENTS) == {"s3.region": "eu", "s3.access-key-id": "table"}
 
 
+@pytest.mark.parametrize("said", [5, "s3", [5], {"s3://b/": 1}, [{"prefix": "s3://b/", "config": 5}]], ids=str)
+def test_credentials_that_make_no_sense_are_none(desk: Desk, said: Any) -> None:
+    desk.loaded["storage-credentials"] = said
+    assert catalog_at(desk).vended(EVENTS) == {}
+
+
 def test_settings_of_stores_that_the_server_has_for_all_tables_are_used(desk: Desk) -> None:
     desk.config = {"defaults": {"s3.endpoint": "a", "s3.region": "a"}, "overrides": {"s3.path-style-access": "true"}}
     desk.loaded |= {"config": {"s3.access-key-id": "table"}}
@@ -335,6 +379,16 @@ def test_another_server_may_give_the_token(desk: Desk) -> None:
     where = f"{desk.url}/elsewhere/oauth/tokens"
     catalog_at(desk, credential=SECRET, **{"oauth2-server-uri": where}).locate(EVENTS)
     assert ("POST", "/elsewhere/oauth/tokens") in [(verb, path) for verb, path, _ in desk.asked]
+
+
+def test_a_secret_is_not_sent_on_to_another_address(desk: Desk) -> None:
+    """A redirect of status 307 is followed with all that was sent, by most clients."""
+    desk.heads = {"Location": f"{desk.url}/another"}
+    desk.rules.append(lambda verb, path: (200, {"access_token": "x"}) if path.endswith("/another") else None)
+    desk.redirects = True
+    with pytest.raises(Unreachable, match="it sends to another address"):
+        catalog_at(desk, credential=f"me:{SECRET}").locate(EVENTS)
+    assert {path for _, path, _ in desk.asked} == {"/v1/oauth/tokens"}
 
 
 def test_a_wrong_credential_is_said(desk: Desk) -> None:
@@ -414,6 +468,7 @@ def test_each_failure_is_its_own_error(desk: Desk, answer: Answer, error: type[F
 
 
 def test_a_server_that_is_busy_for_a_moment_is_asked_again(desk: Desk) -> None:
+    desk.heads = {"Retry-After": "\xb2"}  # a digit of its own kind
     busy = iter([503, 429, 502])
     desk.rules.append(lambda verb, path: problem(code, "Busy", "wait") if (code := next(busy, None)) else None)
     assert catalog_at(desk).locate(EVENTS)
@@ -438,8 +493,10 @@ def prepared(catalog: RestCatalog) -> tuple[RestCommits, Attempt]:
 @pytest.mark.parametrize(
     ("answer", "outcome"),
     [
-        ((200, {"metadata-location": "s3://b/t/metadata/2.metadata.json", "metadata": {}}), SwapOutcome.DONE),
         ((200, {}), SwapOutcome.UNKNOWN),
+        ((200, b"{half"), SwapOutcome.UNKNOWN),
+        ((200, b"[" * 100_000), SwapOutcome.UNKNOWN),
+        ((200, {"metadata-location": "s3://b/t/metadata/2.metadata.json"}), SwapOutcome.UNKNOWN),
         ((204, {}), SwapOutcome.UNKNOWN),
         ((200, {"login": "https://example.org"}), SwapOutcome.UNKNOWN),
         (problem(409, "CommitFailedException", "moved"), SwapOutcome.LOST),
@@ -458,6 +515,27 @@ def test_a_commit_has_three_outcomes_and_is_sent_once(desk: Desk, answer: Answer
     desk.rules.append(lambda verb, path: answer if verb == "POST" else None)
     assert commits.commit(attempt) is outcome
     assert [verb for verb, _, _ in desk.asked].count("POST") == 1
+
+
+@pytest.mark.parametrize(
+    ("edit", "outcome"),
+    [
+        ({}, SwapOutcome.DONE),
+        ({"table-uuid": "another table"}, SwapOutcome.UNKNOWN),
+        ({"table-uuid": None}, SwapOutcome.UNKNOWN),
+        ({"properties": {}}, SwapOutcome.UNKNOWN),
+        ({"properties": "none"}, SwapOutcome.UNKNOWN),
+    ],
+    ids=str,
+)
+def test_a_good_answer_counts_if_the_table_in_it_is_as_it_shall_be(
+    desk: Desk, edit: dict[str, Any], outcome: SwapOutcome
+) -> None:
+    """A server that answers with another table, or with the one of before, has committed nothing yet."""
+    commits, attempt = prepared(catalog_at(desk))
+    told = {"metadata-location": "s3://b/t/metadata/2.metadata.json", "metadata": {**attempt.step.document, **edit}}
+    desk.rules.append(lambda verb, path: (200, told) if verb == "POST" else None)
+    assert commits.commit(attempt) is outcome
 
 
 @pytest.mark.parametrize(
@@ -492,9 +570,8 @@ def test_a_token_that_ends_in_the_middle_is_renewed_and_the_commit_sent_again(de
     commits, attempt = prepared(catalog_at(desk, credential=f"me:{SECRET}"))
     _ = commits._catalog.settings
     desk.tokens.append("revoked")
-    desk.rules.append(
-        lambda verb, path: (200, {"metadata-location": NEXT}) if verb == "POST" and "tables" in path else None
-    )
+    told = {"metadata-location": NEXT, "metadata": attempt.step.document}
+    desk.rules.append(lambda verb, path: (200, told) if verb == "POST" and "tables" in path else None)
     assert commits.commit(attempt) is SwapOutcome.DONE
 
 

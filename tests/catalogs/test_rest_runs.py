@@ -537,6 +537,25 @@ def test_a_commit_that_landed_without_an_answer_is_found_by_whoever_resumes(
     subject.check_reads()
 
 
+class SentTwice(Meanwhile):
+    """A proxy gets no answer to a commit that landed, sends it once more, and passes on what is said of that."""
+
+    def commit(self, attempt: Attempt) -> SwapOutcome:
+        assert self.commits.commit(attempt) is SwapOutcome.DONE
+        return self.commits.commit(attempt)
+
+
+def test_a_commit_that_a_proxy_sent_twice_has_landed_although_it_is_refused(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended with "nothing was changed"."""
+    twice = SentTwice(subject.commits(), None)
+    monkeypatch.setattr("firnline.app.places._commits", lambda *_: twice)
+    assert subject.expire("0s").state == "done"
+    assert len(subject.ids()) == 1
+    subject.check_reads()
+
+
 # ---------------------------------------------------------------- marks, schemas
 
 

@@ -246,7 +246,7 @@ def test_short_answers_are_asked_for_again_while_there_is_time() -> None:
         if (word := client.recv(65536)).startswith(b"GET"):
             asked.append(word)
         if len(asked) != 1:
-            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+            client.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n{"overrides": {}}')
 
     with talking(second_time) as address:
         assert RestCatalog("lake", {"uri": f"http://{address}", "rest.timeout-ms": "200"}).settings

@@ -8,7 +8,7 @@ import pytest
 
 from firnline.errors import RefusedForSafety, UsageError
 from tests.erasure.erasing import erase, file_of, is_lying, mentions, planned, without
-from tests.neighbours.lakes import RealLake
+from tests.neighbours.lakes import COLUMN, RealLake
 from tests.tiers.deep_lakes import DeepLake
 
 
@@ -113,3 +113,15 @@ def test_a_table_that_shares_the_file_stops_it(plain: RealLake) -> None:
     assert is_lying(path)
     assert plain.read("copy") == [0, 1, 2, 3]
     assert plain.read("t") == [0, 1, 2, 3]
+
+
+def test_what_a_summary_tells_of_its_partition_goes_too(plain: RealLake) -> None:
+    """Writers note the values of partitions there, where they are asked to."""
+    table = plain.create("p", **{"write.summary.partition-limit": "100"})
+    table.update_spec().add_identity(COLUMN).commit()
+    plain.append("p", 17)
+    plain.append("p", 18)
+    assert "partitions.x=17" in plain.table("p").metadata.model_dump_json()
+    assert erase(plain, "p", file_of(plain, "p", 17)).is_done
+    assert "x=17" not in plain.table("p").metadata.model_dump_json()
+    assert plain.read_all("p") == [[], [18]]

@@ -1,8 +1,12 @@
-"""Where the files of a world lie, reached around firnline's own stores: as other writers and the judge see them."""
+"""Where the files of a world lie, reached around firnline's own stores: as other writers and the judge see them. And
+what one who is not root may see of a disk.
+"""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -106,3 +110,37 @@ def local(location: str) -> Path:
 def _address(location: str) -> tuple[str, str]:
     bucket, _, key = location.removeprefix("s3://").partition("/")
     return bucket, key
+
+
+_CAPABILITIES = 0x20080522
+_OVER_FILES = 0b110
+"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
+
+
+class _Header(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_uint32), ("pid", ctypes.c_int)]
+
+
+class _Sets(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint32 * 3) for name in ("low", "high")]
+
+
+@contextmanager
+def as_a_user() -> Iterator[None]:
+    """Works without the power of root over files: what the mode of a folder or a file forbids its owner is refused, in
+    this thread and in those that it starts. A test that root runs is refused what another's would be.
+    """
+    libc, had = ctypes.CDLL(None, use_errno=True), _Sets()
+    if libc.capget(ctypes.byref(_Header(_CAPABILITIES)), ctypes.byref(had)):
+        raise OSError(ctypes.get_errno(), "capget")
+    low = (had.low[0] & ~_OVER_FILES, had.low[1], had.low[2])
+    _set(libc, _Sets((ctypes.c_uint32 * 3)(*low), had.high))
+    try:
+        yield
+    finally:
+        _set(libc, had)
+
+
+def _set(libc: ctypes.CDLL, sets: _Sets) -> None:
+    if libc.capset(ctypes.byref(_Header(_CAPABILITIES)), ctypes.byref(sets)):
+        raise OSError(ctypes.get_errno(), "capset")

@@ -13,7 +13,7 @@ import pytest
 from firnline.errors import RefusedForSafety
 from firnline.model.times import HOUR_MS
 from firnline.ports.listings import ObjectClass
-from firnline.stores import real_paths
+from firnline.stores import mounts
 from firnline.stores.real_paths import RealPaths
 from harness.crowds import Crowd
 from harness.disks import local
@@ -235,7 +235,7 @@ def test_a_folder_that_is_mounted_twice_has_one_name(tmp_path: Path, monkeypatch
         "6 1 9:9 /one/two /y rw - ext4 other rw",
     ]
     (tmp_path / "mountinfo").write_text("\n".join(lines) + "\n")
-    monkeypatch.setattr(real_paths, "_MOUNTS", str(tmp_path / "mountinfo"))
+    monkeypatch.setattr(mounts, "_MOUNTS", str(tmp_path / "mountinfo"))
     real = RealPaths()
     assert real("file:///mnt/lake/t/data/x") == "file:///srv/lake/t/data/x"
     assert real("file:///mnt/a b/data/x") == "file:///srv/lake/t/data/x"
@@ -259,7 +259,7 @@ def test_a_file_that_is_mounted_at_a_second_place_has_one_name(
     assert real(f"file://{tmp_path}/b/other") == f"file://{tmp_path}/b/other"
     lines = ["1 0 8:1 / / rw - ext4 disk rw", f"2 1 8:1 {tmp_path}/a/f {tmp_path}/b/other rw - ext4 disk rw"]
     (tmp_path / "mountinfo").write_text("\n".join(lines) + "\n")
-    monkeypatch.setattr(real_paths, "_MOUNTS", str(tmp_path / "mountinfo"))
+    monkeypatch.setattr(mounts, "_MOUNTS", str(tmp_path / "mountinfo"))
     real.forget()
     expected = {"b/other": "a/f", "road/other": "a/f", "link": "a/f", "b/f": "b/f", "a/other": "a/other"}
     expected |= {f"b/{number}": f"b/{number}" for number in range(others)}

@@ -12,6 +12,7 @@ from firnline.errors import RefusedForSafety
 from firnline.model.times import DAY_MS
 from firnline.plans.plan import Plan
 from firnline.testing.dated import Clock, dated
+from harness.disks import as_a_user
 from tests.neighbours.lakes import RealLake
 from tests.readers.written import checkpoint, grown, snapshots
 
@@ -54,6 +55,20 @@ def test_of_two_readers_the_slower_one_decides(lake: RealLake, four: list[int]) 
     checkpoint(lake, "fast").begin(four[0]).batch(0, four[3])
     checkpoint(lake, "slow").begin(four[0]).batch(0, four[1])
     assert kept(planned(lake)) == sorted(four[1:])
+
+
+def test_a_checkpoint_behind_a_link_that_may_not_be_followed_stops_it(lake: RealLake, four: list[int]) -> None:
+    """A pattern that finds one checkpoint must not pass over another."""
+    checkpoint(lake, "fast").begin(four[0]).batch(0, four[3])
+    checkpoint(lake, "slow").begin(four[0]).batch(0, four[1])
+    locked = lake.folder / "locked"
+    locked.mkdir()
+    (lake.folder / "checkpoints" / "slow").rename(locked / "slow")
+    (lake.folder / "checkpoints" / "slow").symlink_to(locked / "slow")
+    assert kept(planned(lake)) == sorted(four[1:])
+    locked.chmod(0)
+    with as_a_user(), pytest.raises(RefusedForSafety, match="cannot be seen: no permission"):
+        planned(lake)
 
 
 def test_a_reader_of_another_table_keeps_nothing_here(lake: RealLake, four: list[int]) -> None:

@@ -352,6 +352,21 @@ def test_a_claim_whose_answer_got_lost_is_read_back(folder: str, clock: Clock, s
     holder.check()
 
 
+@pytest.mark.parametrize(
+    ("said", "error", "words"),
+    [
+        (OutcomeUnknown("No space left on device"), OutcomeUnknown, "No space left"),
+        (AlreadyExists("it exists"), LeaseHeld, "another process took the lease"),
+    ],
+)
+def test_a_claim_that_is_not_there_names_what_kept_it(
+    folder: str, clock: Clock, said: Exception, error: type[Exception], words: str
+) -> None:
+    """A disk that is full: all that was told is that there is no such object as the lease."""
+    with pytest.raises(error, match=words):
+        make(folder, clock, store=LosesAnswers(said, lands=False)).acquire()
+
+
 @pytest.fixture
 def record(tmp_path: Path) -> RecordFolder:
     return RecordFolder(str(tmp_path / "_firnline"), "20270101T000000Z-aaaaaa")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -130,7 +130,8 @@ class Erasures:
         return plan
 
     def _planned(self, found: _Everywhere) -> ErasurePlan:
-        return ErasurePlan(found.files, tuple(map(self._loss, found.tables)), tuple(self._notes(found)))
+        losses = tuple(map(self._loss, found.tables))
+        return ErasurePlan(found.files, losses, (*self._notes(found), *_notes_of_files(losses)))
 
     def carry_out(
         self,
@@ -319,6 +320,14 @@ def _refuse_unfound(work: TableContext, tier: Tier, bundles: Bundles) -> None:
     every = {owner for owner, _ in tier.format.roots(state)}
     with walked(work, tier.format, state, every) as (_, survey):
         bundles.of(survey, tier.leaves)
+
+
+def _notes_of_files(losses: Iterable[TableLoss]) -> Iterator[str]:
+    from firnline.stores.local import more_names
+
+    for path in (each.path for loss in losses for each in loss.naming.files):
+        if more := more_names(path):
+            yield f"{path} has more names on its disk (hard links: {more}), by which its bytes stay"
 
 
 def _asked(paths: Mapping[str, str], places: Callable[[str], frozenset[str]]) -> AskedFiles:

@@ -28,7 +28,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from firnline.errors import AlreadyExists, FirnlineError, LeaseHeld, OutcomeUnknown, UnreadableMetadata
+from firnline.errors import AlreadyExists, FirnlineError, LeaseHeld, ObjectNotFound, OutcomeUnknown, UnreadableMetadata
 from firnline.model.locations import join, parse_location
 from firnline.model.times import MINUTE_MS, SECOND_MS, second
 from firnline.ports.progress import Progress, Silent
@@ -335,7 +335,7 @@ class Lease:
         try:
             self._store.put_if_absent(key, claim.to_bytes())
         except (AlreadyExists, OutcomeUnknown) as unclear:
-            if _read(self._store, key, number) != claim:
+            if not _is_ours(self._store, key, claim, unclear):
                 self._safe_until = 0.0
                 raise LeaseHeld("another process took the lease on this table", hint="wait and try again") from unclear
         self._refuse_old_number(number)
@@ -366,6 +366,16 @@ def _read(store: Get, key: str, number: int) -> Claim:
         return Claim(number, str(said["owner"]), until, released, lent, str(said["boot"]), int(said["boot_until_ms"]))
     except (ValueError, KeyError, TypeError) as damage:
         raise _damaged(key, damage) from damage
+
+
+def _is_ours(store: Get, key: str, claim: Claim, unclear: FirnlineError) -> bool:
+    """Tells whose write it was. Raises what made it unclear where no claim is there: a full disk is to be named."""
+    try:
+        return _read(store, key, claim.number) == claim
+    except ObjectNotFound:
+        if isinstance(unclear, AlreadyExists):
+            return False  # it is another's, and discarded by now
+        raise unclear from None
 
 
 def _damaged(key: str, damage: Exception) -> UnreadableMetadata:

@@ -247,4 +247,7 @@ def _judged(
     parts = [each.of(number) for each in files]
     rows, theirs = (pa.concat_tables(part[which] for part in parts) for which in (0, 1))
     opened = sum(int(each.opened[number]) for each in found)
-    return LocalSurvey(verdicts(rows, walk.territory, theirs if walk.elsewhere else None), opened)
+    try:
+        return LocalSurvey(verdicts(rows, walk.territory, theirs if walk.elsewhere else None), opened)
+    except FirnlineError as unseen:  # where one of its files leads; the others' files are not to be lost with it
+        return unseen

@@ -7,12 +7,13 @@ table is left to the engine that compares real names.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from firnline.errors import RefusedForSafety
+from firnline.errors import PermanentStoreError, RefusedForSafety
 from firnline.ports.engines import TableWalk, Territory
 from firnline.spark.judged import FOLDERS_DDL, OTHERS, all_folders, may_be_local
 from firnline.spark.survey import Sums
@@ -53,11 +54,20 @@ class _Roads:
     def __init__(self, territory: Territory) -> None:
         self._real = territory.real
         self._own = territory.inside or ("",)
-        self._real_own = tuple(map(territory.real, self._own))
         self._called: dict[str, str] = {}
+
+    @cached_property
+    def _real_own(self) -> tuple[str, ...]:
+        return tuple(map(self._real, self._own))
 
     def doubt(self, folder: str, all_stays: bool) -> str | None:
         """Returns why this folder may be another one than it seems; None if it is not in doubt."""
+        try:
+            return self._doubt(folder, all_stays)
+        except PermanentStoreError as unseen:
+            return unseen.message
+
+    def _doubt(self, folder: str, all_stays: bool) -> str | None:
         real = self._real(folder)
         other = self._called.setdefault(real, folder)
         if other != folder:

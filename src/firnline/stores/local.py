@@ -16,18 +16,20 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from errno import EDQUOT, EFBIG, ELOOP, ENOSPC
-from stat import S_ISREG
+from errno import EDQUOT, EFBIG, ELOOP, ENAMETOOLONG, ENOENT, ENOSPC, ENOTDIR
+from stat import S_ISDIR, S_ISREG
 from uuid import uuid4
 
 from firnline.errors import AlreadyExists, ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
 from firnline.ports.stores import ObjectMeta, TaggedObject
-from firnline.stores.keys import Key
+from firnline.stores.keys import Key, object_key
 
 Piece = bytes | memoryview
 
 _UNFINISHED = re.compile(r"\.firnline-tmp-[0-9a-f]{32}")
 _NO_ROOM = "make room on that disk; `firnline resume`, or the worker's next round, goes on with what was begun"
+NOTHING_THERE = (ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG)
+"""What the system says of a path at which there is nothing. Whatever else it says, something may be there, unseen."""
 _NO_SUCH_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
@@ -187,13 +189,31 @@ def inner_folders(folder: str, spelled: str) -> list[str]:
         return [each.name for each in _entries(folder, spelled, lambda entry: entry.is_dir(follow_symlinks=False))]
 
 
+def more_names(location: str) -> int:
+    """Returns how many names a file has beside this one; none where it is gone, or lies in an object store."""
+    key = object_key(location)
+    try:
+        return os.stat(key.path).st_nlink - 1 if key.scheme == "file" else 0
+    except OSError:
+        return 0
+
+
 def _is_no_file(entry: os.DirEntry[str]) -> bool:
     return entry.is_symlink() or entry.is_dir(follow_symlinks=False)
 
 
 def _leads_to_a_folder(entry: os.DirEntry[str]) -> bool:
-    """Tells whether it is a folder, or a link to one; a link that leads in a circle is neither."""
-    return os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir(follow_symlinks=False)
+    """Tells whether it is a folder, or a link to one; a link that leads in a circle is neither. Raises PermissionError
+    where this user may not see what a link leads to: a folder that is left out would hide all that is in it.
+    """
+    if not entry.is_symlink():
+        return entry.is_dir(follow_symlinks=False)
+    try:
+        return S_ISDIR(os.stat(entry.path).st_mode)
+    except OSError as error:
+        if error.errno in NOTHING_THERE:
+            return False
+        raise
 
 
 def _entries(
@@ -209,7 +229,8 @@ def _entries(
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise StoreError(f"cannot list {spelled!r}: {error.strerror}") from error
+        kind = PermanentStoreError if isinstance(error, PermissionError) else StoreError
+        raise kind(f"cannot list {spelled!r}: {error.strerror}") from error
 
 
 def _is_object_name(name: str, spelled: str) -> bool:

@@ -8,19 +8,24 @@ one of them. Hard links need no care: each is a name of its own, and a file goes
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from stat import S_ISLNK
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from firnline.errors import PermanentStoreError
 from firnline.model.locations import identity, parse_location
+from firnline.stores.local import NOTHING_THERE
 from firnline.stores.mounts import Mount, is_in, mounts_now
 
 _LOCAL = "file:///"
 _NAME = r"(?s)[^/]*\z"
 _FEW = 16
 """So many names are looked at one by one; for more of them, their folders are read."""
+Seen = TypeVar("Seen")
 
 
 class RealPaths:
@@ -39,12 +44,14 @@ class RealPaths:
         return RealPaths, (self._spelled,)
 
     def __call__(self, name: str) -> str:
-        """Returns the real identity of a file; what is not local is as it is called."""
+        """Returns the real identity of a file; what is not local is as it is called. Raises PermanentStoreError where
+        this user may not see where a path leads, here and in all that follows.
+        """
         if not name.startswith(_LOCAL):
             return name
         path = name.removeprefix("file://")
-        if os.path.islink(path) or os.path.basename(path) in self._mounted:
-            name = "file://" + self._at_one_mount(os.path.realpath(path))
+        if _is_link(path) or os.path.basename(path) in self._mounted:
+            name = "file://" + self._at_one_mount(_followed(path))
         return self.entry(name)
 
     def entry(self, name: str) -> str:
@@ -108,7 +115,7 @@ class RealPaths:
         return sorted(found, key=lambda each: -len(each[0]))
 
     def _resolved(self, folder: str) -> str:
-        path = os.path.realpath(folder.removeprefix("file://") or "/")
+        path = _followed(folder.removeprefix("file://") or "/")
         return "file://" + self._at_one_mount(path).rstrip("/")
 
     @cached_property
@@ -137,10 +144,42 @@ def without_links(location: str) -> str:
     is called.
     """
     named = parse_location(location)
-    real = os.path.realpath(named.path)
-    if named.scheme != "file" or real == named.path.rstrip("/"):
+    real = _followed(named.path) if named.scheme == "file" else named.path
+    if real == named.path.rstrip("/"):
         return location
     return f"file://{real}" if location.startswith("file:") else real
+
+
+def _followed(path: str) -> str:
+    """Returns a path without symbolic links."""
+    return _looked(lambda each: _real(each, strict=True), path, instead=lambda each: _real(each, strict=False))
+
+
+def _real(path: str, strict: bool) -> str:
+    return os.path.realpath(path, strict=strict)
+
+
+def _is_link(path: str) -> bool:
+    return _looked(lambda each: S_ISLNK(os.lstat(each).st_mode), path, instead=lambda each: False)
+
+
+def _looked(look: Callable[[str], Seen], path: str, instead: Callable[[str], Seen]) -> Seen:
+    """Returns what is seen at a path, `instead` where nothing is. Python's own questions say the same where they are
+    not allowed to look:
+
+    1. A table needs a file by a link, in a folder that only its owner may walk through.
+    2. The link is taken for a file. What it leads to, in another table's folder, counts as needed by nobody.
+    """
+    try:
+        return look(path)
+    except ValueError:  # no file can have such a name
+        return instead(path)
+    except OSError as error:
+        if error.errno in NOTHING_THERE:
+            return instead(path)
+        raise PermanentStoreError(
+            f"nobody can tell where {path!r} leads: {error.strerror}", "let this user walk through the folders above it"
+        ) from error
 
 
 def _links_in(folder: str, mounted: frozenset[str]) -> tuple[str, ...] | None:

@@ -49,13 +49,17 @@ class RestCatalog:
 
     @AskedOnce
     def settings(self) -> RestSettings:
-        """What is configured, merged with what the server says at the first request."""
+        """What is configured, merged with what the server says at the first request. A page to sign in says nothing:
+        without the prefix that the server wants, the tables would be those of another warehouse.
+        """
         http = Http(self._given)
         warehouse = self._given.properties.get("warehouse")
         reply = http.read("/v1/config", {"warehouse": warehouse} if warehouse else None)
         http.close()
         if not reply.is_good:
             raise refusal(self._given, reply, "a client's configuration", signed_in=False)
+        if not {"defaults", "overrides"} & reply.body.keys():
+            raise _something_else(self._given, "configuration of a client")
         return self._given.merged(_texts(reply.body.get("defaults")), _texts(reply.body.get("overrides")))
 
     @AskedOnce
@@ -63,7 +67,7 @@ class RestCatalog:
         return Http(self.settings)
 
     def tables(self) -> Iterator[TableName]:
-        found = [TableName(self.name, space, name) for space in self._namespaces() for name in self._in(space)]
+        found = {TableName(self.name, space, name) for space in self._namespaces() for name in self._in(space)}
         return iter(sorted(found, key=lambda table: (table.namespace, table.name)))
 
     def pointers(self) -> Iterator[tuple[TableName, str | None]]:
@@ -87,8 +91,9 @@ class RestCatalog:
         """
         said = self._load(table)
         location = str(said.get("metadata-location") or "")
-        offered = [each for each in said.get("storage-credentials") or () if isinstance(each, dict)]
-        fitting = [each for each in offered if location.startswith(str(each.get("prefix")))]
+        offered = said.get("storage-credentials")
+        told = [each for each in offered if isinstance(each, dict)] if isinstance(offered, list) else []
+        fitting = [each for each in told if location.startswith(str(each.get("prefix")))]
         best = max(fitting, key=lambda each: len(str(each.get("prefix"))), default={})
         return {**self._told(), **_texts(said.get("config")), **_texts(best.get("config"))}
 
@@ -156,17 +161,21 @@ class RestCatalog:
         """Yields the entries of every page. Raises _NoSuchNamespace where the server says so."""
         size = {"pageSize": self.settings.page_size} if self.settings.page_size else {}
         token: str | None = ""
+        seen = set[str]()
         while token is not None:
+            seen.add(token)
             reply = self.http.read(path, {**params, **size, "pageToken": token} if token or size else params)
             if reply.status == 404 and reply.error_type == "NoSuchNamespaceException":
                 raise _NoSuchNamespace
             if not reply.is_good:
                 raise self.refused(reply, f"listing {what}")
             yield from self._entries(reply, what, is_entry)
-            before, token = token, reply.body.get("next-page-token") or None
-            if token == before:
+            following = reply.body.get("next-page-token") or None
+            token = None if following is None else str(following)
+            if token in seen:
                 raise UnreadableMetadata(
-                    f"catalog {self.name} answers every page of {what} with the same next page", "see the server's log"
+                    f"catalog {self.name} answers a page of {what} with the same next page as before",
+                    "see the server's log",
                 )
 
     def _entries(self, reply: Reply, what: str, is_entry: Callable[[Any], bool]) -> list[Any]:
@@ -179,10 +188,7 @@ class RestCatalog:
         entries = reply.body.get(what)
         if isinstance(entries, list) and all(map(is_entry, entries)):
             return entries
-        raise UnreadableMetadata(
-            f"{self.settings.who} answers with what is no listing of {what}",
-            "does something else answer at its uri, such as a page to sign in? what its tables need is not known",
-        )
+        raise _something_else(self.settings, f"listing of {what}")
 
     @property
     def _root(self) -> str:
@@ -190,6 +196,13 @@ class RestCatalog:
 
     def _space(self, levels: Levels) -> str:
         return f"{self._root}/namespaces/{quote(self.settings.separator.join(levels), safe='')}"
+
+
+def _something_else(settings: RestSettings, expected: str) -> UnreadableMetadata:
+    return UnreadableMetadata(
+        f"{settings.who} answers with what is no {expected}",
+        "does something else answer at its uri, such as a page to sign in? what its tables need is not known",
+    )
 
 
 def _are_levels(entry: Any) -> bool:

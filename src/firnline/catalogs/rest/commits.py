@@ -19,7 +19,7 @@ from typing import Any
 
 from firnline.catalogs.commits import is_named
 from firnline.catalogs.rest.catalog import RestCatalog
-from firnline.catalogs.rest.http import Unanswered
+from firnline.catalogs.rest.http import Reply, Unanswered
 from firnline.errors import RefusedForSafety
 from firnline.model.snapshots import MAIN, Ref, RefKind
 from firnline.model.times import DAY_MS
@@ -266,8 +266,8 @@ class RestCommits:
             reply = self._catalog.http.post(self._catalog.address(attempt.table), body)
         except Unanswered:
             return SwapOutcome.UNKNOWN
-        if reply.is_good:  # without the table in it, nobody knows who answered: the table is read again
-            return SwapOutcome.DONE if reply.tells_table else SwapOutcome.UNKNOWN
+        if reply.is_good:  # without the table in it, as it shall be, nobody knows who answered: it is read again
+            return SwapOutcome.DONE if _tells(reply, attempt.proof) else SwapOutcome.UNKNOWN
         if reply.status == _CONFLICT:
             return SwapOutcome.LOST
         if reply.status >= 500 or reply.status == _TIMEOUT:  # also a proxy's own words, after it has sent ours on
@@ -289,6 +289,18 @@ class RestCommits:
         """Returns the tags that these attempts expect to be absent; for one that moves a pointer, any that is new."""
         names = (_fence_of(proof) or next_fence(now.document) for proof in proofs if _may_land(proof, now))
         return fences(names, now.document)
+
+
+def _tells(reply: Reply, proof: Mapping[str, Any]) -> bool:
+    """Tells whether a good answer has the table in it, as the updates make it: the protocol sends it back. A gateway's
+    page, another table or one as it was before tells of no commit.
+    """
+    told: Any = reply.body.get("metadata")
+    try:
+        whose = {"type": "assert-table-uuid", "uuid": told["table-uuid"]}
+        return whose in proof["requirements"] and all(is_true(update, told) for update in proof["updates"])
+    except (KeyError, TypeError, ValueError, AttributeError):  # it is called metadata, and is none
+        return False
 
 
 def _may_land(proof: Mapping[str, Any], now: Version) -> bool:

@@ -24,6 +24,7 @@ from firnline.errors import (
     Unreachable,
     UsageError,
 )
+from firnline.inflate import believable
 from firnline.patience import Patience
 
 LOGIN_ENDED = 419
@@ -77,13 +78,13 @@ class WholeAnswer(NamedTuple):
     def wished_pause_s(self) -> float:
         """How long the server asks to be left alone, in seconds, within reason."""
         text = self.headers.get("Retry-After", "")
-        return min(float(text), _LONGEST_PAUSE_S) if text.isdigit() else 0.0
+        return min(float(text), _LONGEST_PAUSE_S) if text.isascii() and text.isdigit() else 0.0
 
 
 def reply_of(answer: WholeAnswer) -> Reply:
     try:
         body = json.loads(answer.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = {}
     return Reply(answer.status, body if isinstance(body, dict) else {})
 
@@ -118,6 +119,8 @@ _SHORTEST_TRY_S = 1.0
 _PIECE = 1 << 16
 _SLOWEST = 10_000
 """Bytes a second: an answer that comes in drops would never be late, and take hours."""
+_LARGEST = 1 << 30
+"""Bytes of one answer: one that never ends, or bursts, would fill the memory."""
 _BUSY = (429, 502, 503, 504)
 
 
@@ -248,12 +251,17 @@ def _untrusted(error: requests.ConnectionError) -> bool:
 
 
 def _heard_out(response: requests.Response, wait_s: float) -> WholeAnswer:
-    """Returns the whole answer. Raises ReadTimeout where it is late, and too slow ever to come to its end."""
-    ends_s, pieces = time.monotonic() + wait_s, list[bytes]()
+    """Returns the whole answer. Raises ReadTimeout where it is late, and too slow ever to come to its end, and
+    RequestException where it is larger than any answer.
+    """
+    ends_s, pieces, size = time.monotonic() + wait_s, list[bytes](), 0
     while piece := response.raw.read1(_PIECE, decode_content=True):
         pieces.append(piece)
-        ends_s += len(piece) / _SLOWEST
-        if time.monotonic() > ends_s:
+        size += len(piece)
+        if time.monotonic() > ends_s + size / _SLOWEST:
             response.close()
             raise requests.ReadTimeout
+        if size > min(believable(response.raw.tell()), _LARGEST):
+            response.close()
+            raise requests.RequestException(f"its answer is larger than {size - 1:,} bytes")
     return WholeAnswer(response.status_code, response.headers, b"".join(pieces))

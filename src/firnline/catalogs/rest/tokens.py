@@ -76,6 +76,9 @@ class Tokens:
         self._ends = time.monotonic() + max(_SHORTEST_S, lasts - min(_MARGIN_S, lasts / 2))
 
     def _ask(self) -> dict[str, Any]:
+        """Returns what the server says. It is asked where it was told to be, and nowhere else: who sends this on to
+        another address would get the secret there.
+        """
         try:
             with told(self._where()):
                 answer = self._session.post(
@@ -83,6 +86,12 @@ class Tokens:
                     data=self._form(),
                     headers={"Content-Type": "application/x-www-form-urlencoded"},
                     timeout=min(self._settings.timeout_s, self._settings.silence_s),
+                    allow_redirects=False,
+                )
+            if answer.is_redirect:
+                raise Unreachable(
+                    f"no token from {self._where()}: it sends to another address, where the credential is not sent",
+                    "set oauth2-server-uri to that address, if it is to be trusted",
                 )
             if answer.status_code in (400, 401, 403):
                 raise BadCredentials(
@@ -91,7 +100,7 @@ class Tokens:
                 )
             answer.raise_for_status()
             said = answer.json()
-        except (requests.RequestException, ValueError) as error:
+        except (requests.RequestException, ValueError, RecursionError) as error:
             reason = self._settings.hidden(str(error))
             raise Unreachable(f"no token from {self._where()}: {reason}", "check oauth2-server-uri") from None
         return said if isinstance(said, dict) else {}

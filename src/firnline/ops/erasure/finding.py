@@ -8,9 +8,10 @@ from shlex import quote
 from typing import Any
 
 from firnline.errors import RefusedForSafety, UnsupportedFormat
-from firnline.model.locations import identity, within
+from firnline.model.locations import identity, stem_of
 from firnline.model.snapshots import SnapshotId
 from firnline.model.times import format_instant
+from firnline.ops.neighbours.folders import Folders
 from firnline.ops.reachability.live_roots import forbidden, may_come_back
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.table.context import TableContext
@@ -18,6 +19,8 @@ from firnline.plans.request import Request
 from firnline.ports.erasing import ErasesFiles, Namers
 from firnline.ports.formats import State, TableFormat, UndoWindow
 from firnline.tiers.places import PlacesElsewhere, TierPlaces
+
+Stems = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +123,12 @@ def refuse_hopeless(work: TableContext, state: State, files: Set[str], naming: N
     """Raises RefusedForSafety where it is known before anything is written that the files cannot go."""
     refuse_kept(state, naming.snapshots, work.now())
     outside = policy_in_force(state, work.source.name, work.config, Request()).include_outside.value
+    own = (
+        None if outside else (tuple(map(stem_of, state.owned)), Folders.of(state, work.source.format, work.real).owned)
+    )
     for each in naming.files:
-        if each.lives and not outside and not any(within(folder, each.path) for folder in state.owned):
-            raise RefusedForSafety(
-                f"{each.path} lies outside the own folders of {state.table}",
-                hint="`include-outside: true` in firnline.yaml lets it go",
-            )
+        if each.lives:
+            _refuse_place(work, state, each.path, own)
     table_format = erases(work.source.format, state.table)
     for run, removal in may_come_back(work, state, work.now()):
         revived = work.source.format.with_removal(state, removal)
@@ -134,6 +137,25 @@ def refuse_hopeless(work: TableContext, state: State, files: Set[str], naming: N
                 f"{run.id} may still bring it back",
                 hint=f"`firnline purge {quote(str(run.id))}` once its grace is over",
             )
+
+
+def _refuse_place(work: TableContext, state: State, path: str, own: tuple[Stems, Stems] | None) -> None:
+    """Raises RefusedForSafety where no purge removes what lies there: a link, or what lies outside the table's `own`
+    folders, by its name or really; None where it may lie anywhere.
+    """
+    called = identity(path)
+    there, led_to = work.real.entry(called), work.real(called)
+    if led_to != there:
+        raise RefusedForSafety(
+            f"{path} is a link to {led_to}, and who else goes through it is not known",
+            hint="put the file itself in its place, if nothing else needs it where it is",
+        )
+    if own is not None and not (called.startswith(own[0]) and there.startswith(own[1])):
+        at = "" if there == called else f": it is {there}"
+        raise RefusedForSafety(
+            f"{path} lies outside the own folders of {state.table}{at}",
+            hint="`include-outside: true` in firnline.yaml lets it go",
+        )
 
 
 def refuse_kept(state: State, naming: Set[SnapshotId], now_ms: int) -> None:

@@ -7,7 +7,7 @@ from shlex import quote
 
 from firnline.errors import FirnlineError, RefusedForSafety
 from firnline.model.files import Root
-from firnline.model.locations import identity, within
+from firnline.model.locations import identity
 from firnline.ops.erasure.finding import erases
 from firnline.ops.neighbours.around import around
 from firnline.ops.reachability.live_roots import live_roots, may_come_back
@@ -80,13 +80,11 @@ def _refuse_needed(work: TableContext, state: State, naming: Namers, survey: Sur
         return
     path = due[left[0]]
     runs = [quote(str(run.id)) for run, removal in may_come_back(work, state, work.now()) if removal.ids]
-    if not any(within(folder, path) for folder in state.owned):
-        why, hint = "it lies outside the table's own folders", "`include-outside: true` in firnline.yaml lets it go"
-    elif runs:
+    if runs:
         why, hint = f"{runs[0]} may still bring it back", f"`firnline purge {runs[0]}` once its grace is over"
     else:
-        why = "another table needs it"
-        hint = "delete its rows there with an engine and expire what has them, or drop that table"
+        why = "another table needs it, or this one by another path"
+        hint = "name all its paths together; or delete its rows there with an engine, and expire what has them"
     raise RefusedForSafety(f"{path} cannot be erased from {state.table}: {why}", hint=f"{hint}; nothing was changed")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from firnline.errors import PermanentStoreError
 from firnline.model.files import File, FileKind
 from firnline.ops.neighbours.folders import Folders, OwnFolders
 from firnline.ports.catalogs import TableName
@@ -55,8 +56,13 @@ def is_where_it_was(bridge: Bridge, real: RealNames) -> bool:
     1. A table is walked: it needs a file of a folder that is nobody's.
     2. That folder, or the file alone, is moved into another table's, and a link is left behind. No metadata changes.
     3. The other table takes the file in, and expires it.
+
+    What may not be seen any more counts as moved: who walks the table again says so.
     """
-    return all(real(folder) == folder and not real.has_links(folder) for folder in bridge.folders)
+    try:
+        return all(real(folder) == folder and not real.has_links(folder) for folder in bridge.folders)
+    except PermanentStoreError:
+        return False
 
 
 def cards_to_bytes(cards: Iterable[tuple[TableName, Card]]) -> bytes:

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from firnline.errors import PermanentStoreError
 from firnline.model.locations import stem_of
 from firnline.ports.formats import State, TableFormat
 
@@ -37,8 +38,13 @@ class Folders:
         1. A table is walked: it needs nothing outside its own folders.
         2. One of these is moved into another table's, and a link is left behind. No metadata changes.
         3. The other table takes a file of it in, and expires it.
+
+        What may not be seen any more counts as moved: who reads the table again says so.
         """
-        return all(real(folder) == folder for folder in self.every)
+        try:
+            return all(real(folder) == folder for folder in self.every)
+        except PermanentStoreError:
+            return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,8 @@ def _landed(source: WritableTable, attempt: Attempt) -> bool:
             unanswered = True
         except FirnlineError as known:
             if not unanswered and not isinstance(known, StoreError):
+                if _landed_before(source, attempt):
+                    return True
                 raise  # it will not go away, and nothing was sent that could still land
             failure = known
     if failure is not None and not unanswered:
@@ -119,6 +121,18 @@ def _landed(source: WritableTable, attempt: Attempt) -> bool:
 
 def _shows(source: WritableTable, attempt: Attempt) -> bool:
     return source.commits.landed(attempt.proof, version_of(source.load()), attempt.still)
+
+
+def _landed_before(source: WritableTable, attempt: Attempt) -> bool:
+    """Tells whether a commit that was refused is in the table all the same.
+
+    1. A proxy sends it on, and the server applies it. The answer gets lost between the two.
+    2. The proxy sends it once more, and passes on what the server says of that: there is no such snapshot to remove.
+    """
+    try:
+        return _shows(source, attempt)
+    except FirnlineError:
+        return False
 
 
 def _may_still_land(source: WritableTable, attempt: Attempt) -> bool:

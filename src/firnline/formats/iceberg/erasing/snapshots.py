@@ -29,6 +29,7 @@ _TOTALS = (
     ("total-data-files", "files"), ("total-records", "rows"), ("total-delete-files", "deletes"),
     ("total-position-deletes", "positions"), ("total-files-size", "bytes"),
 )  # fmt: skip
+_OF_PARTITIONS = ("partitions.", "partition-summaries-included")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +157,14 @@ def _key(snapshot: Mapping[str, Any]) -> tuple[SnapshotId, Any]:
 
 
 def _trimmed(snapshot: Mapping[str, Any], trimmed: Trimmed) -> dict[str, Any]:
-    """Returns the snapshot with its new list. Its totals are lowered: a list that tells of less looks cut short."""
+    """Returns the snapshot with its new list. Its totals are lowered: a list that tells of less looks cut short. What
+    was noted of each partition goes: its name tells a value of the file.
+    """
     summary = snapshot.get("summary")
     if isinstance(summary, dict):
         lower = {name: _less(summary[name], getattr(trimmed.lost, of)) for name, of in _TOTALS if name in summary}
-        snapshot = {**snapshot, "summary": {**summary, **lower}}
+        stays = {name: told for name, told in summary.items() if not name.startswith(_OF_PARTITIONS)}
+        snapshot = {**snapshot, "summary": {**stays, **lower}}
     return {**snapshot, "manifest-list": trimmed.after}
 
 
