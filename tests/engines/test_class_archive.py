@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from firnline.spark.jvm.classes import fit, sized
+
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("archive-of-classes")]
 
 _START = """
@@ -70,9 +72,11 @@ def test_one_that_others_may_write_to_is_not_mapped(archive: Path, tmp_path: Pat
 @pytest.mark.parametrize("damage", ["cut", "garbage", "empty"])
 def test_one_that_is_damaged_keeps_no_session_from_starting(archive: Path, tmp_path: Path, damage: str) -> None:
     whole = archive.read_bytes()
-    damaged = tmp_path / "firnline" / "code" / archive.name
+    found = {"cut": whole[: len(whole) // 2], "garbage": b"no archive" * 99, "empty": b""}[damage]
+    said = len(whole if damage == "cut" else found)
+    damaged = sized(tmp_path / "firnline" / "code" / str(fit()), said)
     damaged.parent.mkdir(mode=0o700, parents=True)
-    damaged.write_bytes({"cut": whole[: len(whole) // 2], "garbage": b"no archive" * 99, "empty": b""}[damage])
+    damaged.write_bytes(found)
     damaged.chmod(0o600)
     start(tmp_path)
 

@@ -95,7 +95,7 @@ def test_a_packed_environment(
     tiny_lake: Path, inside: dict[str, str], small_standalone: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The environment is made here of what is installed, in place of the page's `pip install`."""
-    assert "-m venv env" in recipe("pip install firnline")
+    assert "-m venv env" in recipe("pip install 'firnline")
     environment(tiny_lake / "env")
     block = recipe("tar", "--archives", MASTER)
     assert planned(tiny_lake, monkeypatch) in run(block, tiny_lake, inside, **{MASTER: small_standalone.master})

@@ -10,7 +10,7 @@ import pytest
 from firnline.cli.terminal.opening import lake_of, looking_lake
 from firnline.lake import open_lake
 from firnline.spark.jvm import classes
-from firnline.spark.jvm.classes import BUFFERS, LAUNCHER_OPTIONS, OPTIONS, QUICK_COMPILER, fit, quick_start
+from firnline.spark.jvm.classes import BUFFERS, LAUNCHER_OPTIONS, OPTIONS, QUICK_COMPILER, fit, quick_start, sized
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def an_archive(code: Path, mode: int = 0o600) -> Path:
-    archive = code / str(fit())
+    archive = sized(code / str(fit()), len(b"classes"))
     archive.write_bytes(b"classes")
     archive.chmod(mode)
     return archive
@@ -71,8 +71,17 @@ def test_so_is_any_in_a_folder_that_others_may_write_to(code: Path) -> None:
 def test_a_link_is_not_followed(code: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "theirs"
     elsewhere.write_bytes(b"classes")
-    (code / str(fit())).symlink_to(elsewhere)
+    sized(code / str(fit()), len(str(elsewhere))).symlink_to(elsewhere)
     assert asked() == BUFFERS
+
+
+def test_one_that_was_cut_short_is_not_mapped_but_made_anew(code: Path) -> None:
+    """A JVM dies of it, where it cannot have the archive at the addresses for which that was written."""
+    archive = an_archive(code)
+    archive.write_bytes(b"class")
+    assert "SharedArchiveFile" not in asked()
+    assert "ArchiveClassesAtExit" in asked()
+    assert not archive.exists()
 
 
 def test_whatever_is_mapped_rows_reach_a_java_after_23(code: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -242,12 +242,9 @@ class Statements:
         """Returns the rows that a view stands for, with the columns that a query can need; all without a query."""
         if view.state is not None and view.what == ROWS:
             kit = kit_named(view.state.format)
-            if isinstance(kit, HasSparkSource) and self._has_runtime(kit.runtime):
+            if isinstance(kit, HasSparkSource) and has_runtime(self.spark.conf.get, kit.runtime):
                 return self._of_runtime(view.state, view.version, kit)
         return self._of_source(view, query)
-
-    def _has_runtime(self, name: str) -> bool:
-        return any(name in (self.spark.conf.get(name, "") or "") for name in _WITH_JARS)
 
     def _of_runtime(self, state: State, version: str | None, kit: HasSparkSource) -> DataFrame:
         """Returns a table's rows through its format's own runtime, by the very metadata that was loaded."""
@@ -267,6 +264,13 @@ class Statements:
         schema = relation.schema
         columns = None if query is None or query.whole_rows else _needed(schema.names, query, view.what)
         return self.spark.read.format(NAME).schema(spark_schema(schema, columns)).options(**sent_options(given)).load()
+
+
+def has_runtime(setting: Callable[[str, str], str | None], runtime: str) -> bool:
+    """Tells whether a format's own runtime is among the jars that a session names. `setting` returns a setting of the
+    session, or what stands for one that is not set.
+    """
+    return any(runtime in (setting(each, "") or "") for each in _WITH_JARS)
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -2,7 +2,8 @@
 one starts in two thirds of the time.
 
 The first JVM that has none writes one when it ends, for one Java and the jars of one Spark. A JVM that an archive does
-not fit starts without it, and says nothing. An archive is code: anyone who may write to it runs what they like.
+not fit starts without it, and says nothing; one that maps half an archive dies. So its name says how long it is. An
+archive is code: anyone who may write to it runs what they like.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def quick_start(*, brief: bool = False) -> Iterator[None]:
 
 
 def _place() -> Path | None:
-    """Returns the path of the archive, which may not be there yet; None if no archive can be. Raises OSError."""
+    """Returns where the archive lies or is to lie, but for its length; None if no archive can be. Raises OSError."""
     name, folder = fit(), own_cache("code")
     if name is None or " " in str(folder):  # the options are split at blanks
         return None
@@ -99,17 +100,36 @@ def _place() -> Path | None:
     return folder / name if is_own_folder(folder) else None
 
 
+def sized(archive: Path, length: int) -> Path:
+    """Returns what an archive of that length is called."""
+    return archive.with_name(f"{archive.stem}-{length}{_SUFFIX}")
+
+
+def _whole(archive: Path) -> Iterator[Path]:
+    """Yields the archives that are there, as long as their names say. Several processes may have left one each."""
+    for each in archive.parent.glob(f"{archive.stem}-*{_SUFFIX}"):
+        with suppress(FileNotFoundError):
+            if each == sized(archive, each.lstat().st_size):
+                yield each
+
+
 @contextmanager
 def _with_archive(archive: Path, compiler: str) -> Iterator[None]:
-    try:
-        found = archive.lstat()
-    except FileNotFoundError:
-        with _to_be_written(archive, compiler):
+    found = list(_whole(archive))
+    ours = next(filter(_is_ours, found), None)
+    if ours is not None:
+        with _mapping(ours, compiler):
             yield
     else:
-        ours = stat.S_ISREG(found.st_mode) and is_own(found)
-        with _mapping(archive, compiler) if ours else _in_environment(compiler):
+        with _in_environment(compiler) if found else _to_be_written(archive, compiler):
             yield
+
+
+def _is_ours(archive: Path) -> bool:
+    with suppress(FileNotFoundError):
+        found = archive.lstat()
+        return stat.S_ISREG(found.st_mode) and is_own(found)
+    return False
 
 
 @contextmanager
@@ -133,10 +153,14 @@ def _to_be_written(archive: Path, compiler: str) -> Iterator[None]:
 
 
 def _sweep(folder: Path) -> None:
-    """Removes drafts of processes that were killed while their JVM wrote, and archives of a Java or a Spark of old."""
+    """Removes drafts of processes that were killed while their JVM wrote, archives of a Java or a Spark of old, and
+    those that are shorter than they were.
+    """
     for each in folder.iterdir():
-        age = time.time() - each.lstat().st_mtime
-        if (is_half(each.name) and age > _FORGOTTEN_S) or (each.suffix == _SUFFIX and age > _OUTDATED_S):
+        found = each.lstat()
+        age = time.time() - found.st_mtime
+        is_left = age > _OUTDATED_S or not each.stem.endswith(f"-{found.st_size}")
+        if (is_half(each.name) and age > _FORGOTTEN_S) or (each.suffix == _SUFFIX and is_left):
             each.unlink(missing_ok=True)
 
 
@@ -169,7 +193,7 @@ def _keep(draft: Path, archive: Path) -> None:
         with suppress(Exception, KeyboardInterrupt):
             if _end_jvm() and draft.exists():
                 _settle(draft)
-                draft.replace(archive)
+                draft.replace(sized(archive, draft.stat().st_size))
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
