@@ -61,6 +61,9 @@ def test_what_roots_need_is_what_the_plain_reader_says(both: Paimon, seed: int, 
         (Root(file, True, owner) for owner, file in FORMAT.roots(state)), FORMAT.expand, Territory(None)
     )
     ours = {parse_location(key).path for batch in survey.kept_batches() for key in batch.column("key").to_pylist()}
+    assert survey.units_opened == sum(
+        tally.files for kind, tally in survey.kept.by_kind.items() if kind in FORMAT.expand.order
+    )
     needs = world.reader().reachable()
     every = {path for each in needs.values() for path in each.files if not any(kind in path for kind in METADATA)}
     assert not every - ours

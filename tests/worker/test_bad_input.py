@@ -120,7 +120,7 @@ def test_a_memory_of_another_version_costs_a_look(lake: RealLake, caplog: pytest
 # ---- the clock
 
 
-@pytest.mark.parametrize("calls", [0, 12, 60, 120] if FULL else [12, 60])
+@pytest.mark.parametrize("calls", [0, 12, 60, 75] if FULL else [12, 60])
 @pytest.mark.parametrize("back_ms", [2 * MINUTE_MS, HOUR_MS], ids=["a little", "far"])
 def test_a_clock_that_jumps_back_in_the_middle_of_a_round(lake: RealLake, calls: int, back_ms: int) -> None:
     """After it was looked at so often. A little is nothing; by far, and the store's own clock shows it: then no age is
@@ -165,11 +165,14 @@ def _check_the_next_round_ends_it(lake: RealLake) -> None:
 def test_a_lakes_disk_that_fills_up_at_any_write_of_a_run(
     lake: RealLake, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
-    """Records, metadata and leases of a local lake: what was begun stays, and goes on when there is room again."""
+    """Records, metadata and leases of a local lake: what was begun stays, and goes on when there is room again. Only a
+    lease that cannot be given back is nobody's trouble: it runs out.
+    """
     refusing = Refusing("/warehouse/", _full, after)
     with passing_through(refusing, lake.folder, monkeypatch):
         report = one_round(lake)
-    if len(refusing.seen) > after:
+    is_done = [each.status.state for each in report.steps if each.status] == ["done"]
+    if any(not is_done or "/lease/" not in str(each) for each in refusing.seen[after:]):
         told = [each.problem for each in report.problems if each.problem]
         assert any("No space left on device" in each.message for each in told), report.to_json()
         assert any("make room" in each.hint for each in told), report.to_json()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -63,11 +63,33 @@ def walk_together(begun: Pass, open_kind: OpenKind) -> PassFound:
     for kind in means.order:
         due = pc.and_(said.rows.column("opens"), pc.equal(said.rows.column("kind"), kind.value)).to_numpy()
         units, spans = _units(said.where(due))
-        answers = opened_once(means, spans, len(units), open_kind(units, kind), losses)
-        said = _joined([said.where(~due), *(_of_units(answer, read) for answer, read in answers)])
-        opened += _by_walk(begun, spans)
+        parts, read = [said.where(~due)], _Opened(len(units))
+        for answer, by in opened_once(means, spans, len(units), open_kind(units, kind), losses):
+            parts.append(_of_units(answer, by))
+            read.note(answer, by)
+        said = _joined(parts)
+        opened += sum((_by_walk(begun, each) for each in read.spans()), np.zeros_like(opened))
     late = dict.fromkeys(_left_over(begun, said), come_too_late())
     return PassFound(said, opened, {**late, **{walk: why for walk, (_, why) in losses.by_walk.items()}})
+
+
+class _Opened:
+    """Which units were there, and whose they were: one that is gone, where it may be, was not opened."""
+
+    def __init__(self, units: int) -> None:
+        self._units = units
+        self._rounds: list[tuple[Spans, Flags]] = []
+
+    def note(self, answer: Expanded, by: Spans) -> None:
+        """Notes what told of itself. `by` is the same for all answers of one round."""
+        if not self._rounds or self._rounds[-1][0] is not by:
+            self._rounds.append((by, np.zeros(self._units, dtype=bool)))
+        self._rounds[-1][1][answer.of] = True
+
+    def spans(self) -> Iterator[Spans]:
+        for by, is_there in self._rounds:
+            found = is_there[by.owner]
+            yield Spans(by.owner[found], by.start[found], by.end[found])
 
 
 def _left_over(begun: Pass, said: Said) -> list[int]:
