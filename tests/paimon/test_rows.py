@@ -13,6 +13,7 @@ from firnline.formats.paimon.kit import PaimonKit
 from firnline.formats.paimon.table import PaimonFormat
 from firnline.sql.asking import RelationRequest, asked_of, open_relation
 from firnline.sql.relations import TimeBounds
+from firnline.sql.session import Statements
 from firnline.stores.objects import ObjectStores
 from harness.paimon.environment import interpreter
 from harness.paimon.java_table import JavaTable
@@ -95,3 +96,12 @@ def test_without_a_reader_of_paimons_own_it_is_said_which_there_are(copy: Copy) 
         rows(copy)
     assert "pypaimon" in refused.value.hint
     assert "org.apache.paimon:paimon-spark" in refused.value.hint
+
+
+def test_a_query_of_rows_is_left_to_spark_which_may_have_that_runtime(
+    copy: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names of columns are looked at before Spark starts, where something here can read them."""
+    monkeypatch.setattr(Statements, "_is_started", False)
+    answers = Statements(copy.process().places).run(f"SELECT none_of_them FROM `{copy.table}`")
+    assert isinstance(answers, Iterator)  # nothing ran yet, and nothing was refused

@@ -132,7 +132,12 @@ def session(given: SparkSession | None = None, *, brief: bool = False) -> SparkS
     try:
         return equipped(given or active() or _marked(_started(brief)))
     except PySparkException as problem:
-        raise UsageError(f"Spark cannot be started: {said_by(problem)}", _START) from problem
+        raise UsageError(f"Spark cannot be started: {said_by(problem)}", _how_to_start()) from problem
+
+
+def _how_to_start() -> str:
+    packages = _named()
+    return f"Spark must find {packages}, which FIRNLINE_SPARK_PACKAGES names; {_START}" if packages else _START
 
 
 def _marked(started: SparkSession) -> SparkSession:
@@ -198,8 +203,12 @@ def _python(master: str | None) -> str:
 
 def _packages() -> dict[str, str]:
     """Returns the jars that a new session gets, such as Iceberg's own runtime; Spark fetches them by name."""
-    packages = os.environ.get("FIRNLINE_SPARK_PACKAGES")
+    packages = _named()
     return {"spark.jars.packages": packages} if packages else {}
+
+
+def _named() -> str | None:
+    return os.environ.get("FIRNLINE_SPARK_PACKAGES")
 
 
 def _configured() -> bool:

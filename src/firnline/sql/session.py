@@ -181,9 +181,9 @@ class Statements:
             try:
                 state, what = meant(named, partial(self._load, loaded={}))
                 relation, _ = open_relation(asked_of(relation_options(what, state, self.config)))
+                known += relation.schema.names
             except FirnlineError:
                 return
-            known += relation.schema.names
         refuse_unknown(statement.columns, known)
 
     def _drop_views(self) -> None:
