@@ -106,7 +106,7 @@ def test_memory_does_not_grow_with_the_victims(
         {f"MiB at the peak of {VICTIMS:,} victims": many.peak >> 20, "MiB at the peak of one": few.peak >> 20},
     )
     assert many.peak - few.peak < ALLOWED
-    told = re.findall(r"purging files: ([\d,]+) of ([\d,]+), ([\d,]+)/s", many.shown)
+    told = re.findall(r"purging files: +\d+% \S+ ([\d,]+) of ([\d,]+), ([\d,]+)/s", many.shown)
     done = [int(each[0].replace(",", "")) for each in told]
     assert len(done) > 1
     assert done == sorted(done)
