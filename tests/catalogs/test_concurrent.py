@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from .lakes import SCHEMA, rows
 pytestmark = [pytest.mark.xdist_group("rest"), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
 WRITERS = 8
+BETWEEN_S = 0.5
 COMMITS = 500 if os.environ.get("FIRNLINE_FULL") else 36
 KEPT = 10
 
@@ -51,9 +53,12 @@ class Crowd:
         return self.theirs().load_table(self.name)
 
     def write(self) -> None:
-        """Appends row after row; a lost race is run again from a fresh read."""
+        """Appends row after row; a lost race is run again from a fresh read. Between two commits it has rows to write:
+        eight that only commit leave nobody else a turn, and an expiry gives up after its five minutes.
+        """
         catalog = self.theirs()
         while (number := self._next()) is not None:
+            time.sleep(BETWEEN_S)
             self._until_it_lands(catalog, lambda table, number=number: table.append(rows(number)))
             with self.lock:
                 self.written.append(number)
