@@ -242,7 +242,7 @@ def test_a_stamp_that_several_runs_have_is_refused(
     lake: Lake, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.another("other")
-    monkeypatch.setattr("secrets.token_hex", lambda count: "abcdef"[: 2 * count])
+    monkeypatch.setattr("secrets.token_hex", lambda count: ("abcdef" * count)[: 2 * count])
     stamps: list[str] = []
     while len(stamps) != 2 or len(set(stamps)) != 1:  # planned within one second
         saved = facts(capsys, "plan", "--all", "--retain-last", "1", "--save")["tables"]

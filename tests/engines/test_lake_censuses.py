@@ -18,7 +18,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import firnline
-from firnline.app.places import now_ms
 from firnline.errors import StoreError
 from firnline.local.engine import LocalEngine
 from firnline.model.files import File, FileKind, Root, Tally
@@ -29,6 +28,7 @@ from firnline.spark.packets import unpacked
 from firnline.stores.objects import ObjectStores
 from firnline.testing.censuses import STRAYS, CensusWorld
 from firnline.testing.damage import SPOILED
+from firnline.testing.dated import Clock, dated
 from firnline.testing.lakes.censuses import Answer, CensusLake, alone, together
 from firnline.testing.strategies import Script, scripts
 from firnline.testing.tables import QuickFiles, SmallTable
@@ -200,8 +200,7 @@ def test_a_search_of_many_tables_on_spark_is_that_on_threads(
         plans = []
         on_cluster = firnline.open(engine="spark", session=spark_session)
         for opened, dry_run in ((lake.firnline(), True), (on_cluster, False)):  # what the first saved would be listed
-            opened.places.clock = lambda: now_ms() + 10 * DAY_MS
-            answers = opened.several().orphans(blast_radius=1.0, dry_run=dry_run)
+            answers = dated(opened, Clock(10 * DAY_MS)).several().orphans(blast_radius=1.0, dry_run=dry_run)
             assert [each.problem for each in answers] == [None] * 3
             plans.append([each.value.plan for each in answers if each.value])
         on_threads, on_spark = ([(plan.classes, plan.victims) for plan in some] for some in plans)

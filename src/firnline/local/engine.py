@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from firnline.local.listing import LocalListing
     from firnline.local.reached import LocalReached
     from firnline.local.walk import Files, PassFound
-    from firnline.model.spans import Numbers
+    from firnline.model.spans import Flags, Numbers
     from firnline.ports.listings import KeyRange, ListRanges, Sort
     from firnline.walking.axis import Pass
     from firnline.walking.opening import Open
@@ -179,8 +180,9 @@ class LocalEngine:
         opened = 0
         for kind in expand.order:
             due, rest = split(files, pc.and_(files.column("opens"), pc.equal(files.column("kind"), kind.value)))
-            files = one_per_file(chain([rest], self._named(due, expand, kind)))
-            opened += len(due)
+            is_there = np.zeros(len(due), dtype=bool)
+            files = one_per_file(chain([rest], self._named(due, expand, kind, is_there)))
+            opened += int(is_there.sum())
         if pc.any(files.column("opens")).as_py():
             from firnline.walking.opening import come_too_late
 
@@ -198,10 +200,13 @@ class LocalEngine:
             raise problem
         return files_of(begun, found.said).of(0)[0], int(found.opened[0])
 
-    def _named(self, due: pa.Table, expand: Expand, kind: FileKind) -> Iterator[pa.Table]:
-        """Yields what the units name. The first unit that cannot be read ends the survey, by its name."""
+    def _named(self, due: pa.Table, expand: Expand, kind: FileKind, is_there: Flags) -> Iterator[pa.Table]:
+        """Yields what the units name, and notes those that tell of themselves. The first unit that cannot be read ends
+        the survey, by its name.
+        """
         needs = due.column("needed").to_numpy()
         for answer in self._opened([expand], due, kind):
+            is_there[answer.of] = True
             yield with_need(answer.rows, needs[answer.of])
 
     def _found(self, begun: Pass, kept: Callable[[Expanded], Expanded] = lambda answer: answer) -> PassFound:
