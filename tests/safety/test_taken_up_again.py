@@ -140,6 +140,25 @@ class DiesInBatch(AtDelete):
         raise Died("died")
 
 
+def lost_in(world: World, dying: DiesInBatch) -> list[str]:
+    """Returns the data files that are gone with the batch in which a purge died."""
+    with pytest.raises(Died):
+        process_on_its_day(world, dying).expire(world.table, grace="0s")
+    assert dying.is_dead
+    world.wait_for_lease()
+    gone = [path for path in dying.deleted if path.endswith("-data.parquet") and not local(path).exists()]
+    assert gone
+    return gone
+
+
+def check_told_and_then_done(world: World, gone: list[str]) -> None:
+    with pytest.raises(TakenUpAgain) as told:
+        process_on_its_day(world).resume(world.table)
+    assert all(path in str(told.value) for path in gone)
+    (done,) = process_on_its_day(world).resume(world.table)
+    assert done.state == "done"
+
+
 @pytest.mark.parametrize(
     ("recorded", "fails_first"),
     [(False, False), (True, False), (False, True)],
@@ -151,18 +170,8 @@ def test_what_was_lost_in_the_batch_in_which_a_process_died_is_named_by_the_next
 ) -> None:
     around = Neighbourhood.of(world)
     act = world.actions.re_add if who == "the table" else around.imported
-    dying = DiesInBatch(1, act, is_recorded=recorded, fails_first=fails_first)
-    with pytest.raises(Died):
-        process_on_its_day(world, dying).expire(world.table, grace="0s")
-    assert dying.is_dead
-    world.wait_for_lease()
-    gone = [path for path in dying.deleted if path.endswith("-data.parquet") and not local(path).exists()]
-    assert gone
-    with pytest.raises(TakenUpAgain) as told:
-        process_on_its_day(world).resume(world.table)
-    assert all(path in str(told.value) for path in gone)
-    (done,) = process_on_its_day(world).resume(world.table)
-    assert done.state == "done"
+    gone = lost_in(world, DiesInBatch(1, act, is_recorded=recorded, fails_first=fails_first))
+    check_told_and_then_done(world, gone)
 
 
 @dataclass
@@ -185,20 +194,11 @@ class DiesOnceRecorded:
 @pytest.mark.parametrize("who", ["the table", "another table"])
 def test_what_was_lost_is_named_though_the_process_that_found_it_died_before_it_told(world: World, who: str) -> None:
     around = Neighbourhood.of(world)
-    dying = DiesInBatch(1, world.actions.re_add if who == "the table" else around.imported)
-    with pytest.raises(Died):
-        process_on_its_day(world, dying).expire(world.table, grace="0s")
-    gone = [path for path in dying.deleted if path.endswith("-data.parquet") and not local(path).exists()]
-    assert gone
-    world.wait_for_lease()
+    gone = lost_in(world, DiesInBatch(1, world.actions.re_add if who == "the table" else around.imported))
     with pytest.raises(Died):
         process_on_its_day(world, DiesOnceRecorded()).resume(world.table)
     world.wait_for_lease()
-    with pytest.raises(TakenUpAgain) as told:
-        process_on_its_day(world).resume(world.table)
-    assert all(path in str(told.value) for path in gone)
-    (done,) = process_on_its_day(world).resume(world.table)
-    assert done.state == "done"
+    check_told_and_then_done(world, gone)
 
 
 @dataclass

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from firnline.caches.opening import OpenedCache
     from firnline.catalogs.config import CatalogSettings
     from firnline.model.files import File
-    from firnline.ops.neighbours.index import Index, LinksOf
+    from firnline.ops.neighbours.cards import LinksOf
+    from firnline.ops.neighbours.index import Index
     from firnline.ops.neighbours.outward import StampsOf
     from firnline.ops.orphans.scope import Prefix
     from firnline.ops.tiers.tier import Tier

@@ -136,7 +136,7 @@ def session(given: SparkSession | None = None, *, brief: bool = False) -> SparkS
 
 
 def _how_to_start() -> str:
-    packages = _named()
+    packages = _packages_asked()
     return f"Spark must find {packages}, which FIRNLINE_SPARK_PACKAGES names; {_START}" if packages else _START
 
 
@@ -203,11 +203,11 @@ def _python(master: str | None) -> str:
 
 def _packages() -> dict[str, str]:
     """Returns the jars that a new session gets, such as Iceberg's own runtime; Spark fetches them by name."""
-    packages = _named()
+    packages = _packages_asked()
     return {"spark.jars.packages": packages} if packages else {}
 
 
-def _named() -> str | None:
+def _packages_asked() -> str | None:
     return os.environ.get("FIRNLINE_SPARK_PACKAGES")
 
 

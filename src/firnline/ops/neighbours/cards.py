@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from firnline.ports.stores import RealNames
 if TYPE_CHECKING:
     from firnline.ops.neighbours.outward import Bridge, Bridges, Walked
 
+LinksOf = Callable[[OwnFolders], "str | None"]
+"""Returns what the links are known by that lie below a table's own folders; None where they cannot be told."""
 _LENGTH_BYTES = 8
 
 
@@ -43,11 +45,13 @@ class Card:
     over_ms: int | None = None
     links: str = ""
 
-    def tells_bridges(self, own: OwnFolders, now_ms: int, real: RealNames, links: str | None) -> bool:
-        """Tells whether these are the bridges out of `own` at that instant, by the links that are there now."""
+    def tells_bridges(self, own: OwnFolders, now_ms: int, real: RealNames, links_of: LinksOf) -> bool:
+        """Tells whether these are the bridges out of `own` at that instant, by the links that are there now. No
+        folder is read for a table that is walked anyway.
+        """
         is_over = self.over_ms is None or now_ms > self.over_ms
-        is_same = self.own == own and self.links == links
-        return is_same and is_over and all(is_where_it_was(each, real) for each in self.bridges)
+        is_same = self.own == own and is_over
+        return is_same and self.links == links_of(own) and all(is_where_it_was(each, real) for each in self.bridges)
 
 
 def is_where_it_was(bridge: Bridge, real: RealNames) -> bool:

@@ -27,6 +27,7 @@ from firnline.errors import (
 from firnline.model.files import File
 from firnline.ops.neighbours.cards import (
     Card,
+    LinksOf,
     cards_from_bytes,
     cards_to_bytes,
     is_where_it_was,
@@ -54,8 +55,6 @@ Opening = Callable[[TableContext, State, Iterable[File], int], tuple[Expand, "St
 """Returns how a table's units are opened, where what they name may be remembered for this many milliseconds, and what
 identifies their bytes, from a listing of where they lie.
 """
-LinksOf = Callable[[OwnFolders], "str | None"]
-"""Returns what the links are known by that lie below a table's own folders; None where they cannot be told."""
 
 _THREADS = 8
 _TRIES = 3
@@ -201,7 +200,7 @@ class Index:
         due = [
             (each, owns[number])
             for number, each in tables.items()
-            if not each.card.tells_bridges(owns[number], now_ms, self.real, links_of(owns[number]))
+            if not each.card.tells_bridges(owns[number], now_ms, self.real, links_of)
         ]
         if not due:
             return list(tables.values())

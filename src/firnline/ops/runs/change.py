@@ -163,8 +163,8 @@ def amend(work: TableContext, wanted: Amend) -> Changed | None:
 
     def edit(state: State) -> Edited | None:
         amendment = wanted(state)
-        return (
-            None if amendment.is_empty else work.source.format.amend(state, amendment, work.by_the_store(state).now())
-        )
+        if amendment.is_empty:
+            return None
+        return work.source.format.amend(state, amendment, work.by_the_store(state).now())
 
     return change(work.source, edit, lambda base, edited, attempt: None)
