@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from firnline.app.many import on_each
 from firnline.app.places import now_ms
 from firnline.app.runs import Runs
 from firnline.cli.main import run
 from firnline.formats.iceberg.table import IcebergFormat
 from firnline.model.times import DAY_MS
+from firnline.ports.progress import Silent
 from tests.cli.test_flags import date
 
 Lake = Any
@@ -115,3 +119,25 @@ def test_a_stop_among_searches_is_no_failure_and_is_told_once(
     assert rows[3] == ["and", str(TABLES - 2), "tables", "more", "the", "stop", "came", "before", "them"]
     assert "failed" not in out
     assert "stopped before" not in out
+
+
+def test_what_a_thread_began_as_ctrl_c_came_is_over_before_anything_is_called_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A pool notes a thread only after it began: one that Ctrl-C cut off from that is not waited for by the pool."""
+    begun, ended, start = threading.Event(), list[str](), threading.Thread.start
+
+    def act(item: str) -> None:
+        begun.set()
+        time.sleep(0.2)
+        ended.append(item)
+
+    def started(thread: threading.Thread) -> None:
+        start(thread)
+        begun.wait()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", started)
+    with pytest.raises(KeyboardInterrupt):
+        list(on_each(["one", "two"], act, 2, lambda: False, Silent()))
+    assert ended == ["one"]

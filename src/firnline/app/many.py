@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import closing
+from threading import Condition
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from firnline.errors import FirnlineError, Interrupted, told_bug
 from firnline.plans.answers import Found, TableAnswer
@@ -35,10 +37,41 @@ def on_each(
     interrupted()  # asked here first: a process can begin to listen for Ctrl-C in its main thread only
     if len(items) > 1:
         progress.step("tables", 0, len(items))
-    with ThreadPoolExecutor(max(1, at_once)) as pool:
-        for done, answer in enumerate(pool.map(lambda item: answer_of(item, act, interrupted), items), 1):
+    acting = _Acting(act, interrupted)
+    with ThreadPoolExecutor(max(1, at_once)) as pool, closing(acting):
+        for done, answer in enumerate(pool.map(acting.on, items), 1):
             progress.step("tables", done, len(items))
             yield answer
+
+
+class _Acting(Generic[Item, Found]):
+    """One verb on items that threads take up, until it is closed: then none begins, and none is under way any more.
+
+    1. Ctrl-C comes while a pool starts a thread, which the pool notes only after it began.
+    2. The pool waits for the threads that it knows, and what was saved is called off.
+    3. The other thread saves its plan after that: a run is left behind that nobody was told of.
+    """
+
+    def __init__(self, act: Callable[[Item], Found], interrupted: Callable[[], bool]) -> None:
+        self._act, self._interrupted = act, interrupted
+        self._changed, self._under_way, self._is_closed = Condition(), 0, False
+
+    def on(self, item: Item) -> TableAnswer[Found]:
+        with self._changed:
+            if self._is_closed:
+                return _not_begun(item)
+            self._under_way += 1
+        try:
+            return answer_of(item, self._act, self._interrupted)
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            self._changed.wait_for(lambda: not self._under_way)
 
 
 def answer_of(item: Item, act: Callable[[Item], Found], interrupted: Callable[[], bool]) -> TableAnswer[Found]:
@@ -46,13 +79,17 @@ def answer_of(item: Item, act: Callable[[Item], Found], interrupted: Callable[[]
     in another thread would be waited for.
     """
     if interrupted():
-        return TableAnswer(str(item), problem=Interrupted(f"stopped before {item}"))
+        return _not_begun(item)
     try:
         return TableAnswer(str(item), act(item))
     except FirnlineError as problem:
         return TableAnswer(str(item), problem=problem)
     except Exception as bug:
         return TableAnswer(str(item), problem=told_bug(str(item), bug))
+
+
+def _not_begun(item: object) -> TableAnswer[Any]:
+    return TableAnswer(str(item), problem=Interrupted(f"stopped before {item}"))
 
 
 def on_tables(
