@@ -20,7 +20,7 @@ from firnline.formats.paimon import names
 from firnline.formats.paimon.committing.differences import difference, fits, newest_of
 from firnline.formats.paimon.committing.present import files_of_branch, must_be_made_anew
 from firnline.formats.paimon.committing.steps import Carrying, GivenUp
-from firnline.formats.paimon.reading.folder import read_folder
+from firnline.formats.paimon.reading.folder import read_whole
 from firnline.journal.layout import PROPERTIES, notes_folder
 from firnline.model.locations import is_dotted
 from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
@@ -68,7 +68,7 @@ class PaimonCommits:
         if notes.has(CommitStage.GIVEN_UP):
             return SwapOutcome.LOST
         if not notes.has(CommitStage.BEGUN):
-            now = read_folder(self.store, proof["table_folder"])
+            now = read_whole(self.store, proof["table_folder"])
             if not fits(attempt.step.base.document["files"], now, proof["drops"]):
                 return SwapOutcome.LOST
             self._refuse_bare(Carrying(self.store, self.retirer, proof, attempt.still))

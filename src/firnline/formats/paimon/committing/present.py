@@ -11,7 +11,7 @@ from typing import Any
 from firnline.formats.paimon import names
 from firnline.formats.paimon.committing.differences import newest_of, number_of_snapshot
 from firnline.formats.paimon.reading import fields
-from firnline.formats.paimon.reading.folder import Files, read_folder, written_times
+from firnline.formats.paimon.reading.folder import Files, read_settled, written_times
 from firnline.journal.layout import PROPERTIES
 from firnline.model.locations import identity, join, stem_of
 from firnline.ports.stores import List, Read
@@ -59,11 +59,14 @@ def must_be_made_anew(store: Read, proof: Mapping[str, Any], begun_ms: int) -> b
     What is too much here only means that the commit is made anew. It was begun at `begun_ms`, by the
     store's clock.
     """
-    files = read_folder(store, proof["table_folder"])
-    noted = (proof.get("note"), proof["puts"].get(PROPERTIES))
-    if "note" in proof and files.get(PROPERTIES) not in noted:
-        return True
-    return any(_readers(store, files, proof, begun_ms))
+
+    def is_needed(files: Files) -> bool:
+        noted = (proof.get("note"), proof["puts"].get(PROPERTIES))
+        if "note" in proof and files.get(PROPERTIES) not in noted:
+            return True
+        return any(_readers(store, files, proof, begun_ms))
+
+    return read_settled(store, proof["table_folder"], is_needed)
 
 
 def _readers(store: Read, files: Files, proof: Mapping[str, Any], begun_ms: int) -> Iterator[str]:
@@ -82,8 +85,11 @@ def next_of_consumers(store: Read, proof: Mapping[str, Any]) -> dict[str, int]:
     """Returns the lowest number that a consumer reads next, of each branch. Those that the commit itself put do not
     count.
     """
+    return read_settled(store, proof["table_folder"], lambda files: _next_of(files, proof))
+
+
+def _next_of(files: Files, proof: Mapping[str, Any]) -> dict[str, int]:
     found: dict[str, int] = {}
-    files = read_folder(store, proof["table_folder"])
     for path, number in _consumers(files):
         if proof["puts"].get(path) != files[path]:
             branch = names.split_branch(path)[0]
