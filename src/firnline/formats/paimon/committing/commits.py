@@ -17,7 +17,7 @@ from typing import Any
 from firnline.errors import OutcomeUnknown, RefusedForSafety, StoreError
 from firnline.formats.commit_notes import CommitNotes, CommitStage, is_commit
 from firnline.formats.paimon import names
-from firnline.formats.paimon.committing.differences import difference, fits, newest_of
+from firnline.formats.paimon.committing.differences import difference, fits, newest_of, signs_of
 from firnline.formats.paimon.committing.present import files_of_branch, must_be_made_anew
 from firnline.formats.paimon.committing.steps import Carrying, GivenUp
 from firnline.formats.paimon.reading.folder import read_whole
@@ -28,7 +28,7 @@ from firnline.ports.formats import Amendment
 from firnline.ports.retire import Retire
 from firnline.ports.stores import ReadWrite
 
-_MOVED = ("takes", "puts", "replaces", "stays")
+_MOVED = ("takes", "puts", "replaces", "stays", "signs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class PaimonCommits:
             "id": str(uuid.uuid4()),
             "note": before.get(PROPERTIES),
             "newest": newest_of(before),
+            "signs": signs_of(before),
         }
         self._refuse_strangers(table.name, found.drops, before)
         return Attempt(table, step, {**proof, **found._asdict(), "drops": list(found.drops)})
