@@ -22,7 +22,8 @@ from firnline.ops.orphans.neighbours import overlap
 from firnline.ops.table.context import Registered, TableContext
 from firnline.policy.parse import written_values
 from firnline.ports.catalogs import TableName
-from firnline.ports.kits import Kit, Mirroring, Warehouses
+from firnline.ports.kits import Kit, KnownAround, Mirroring, Warehouses
+from firnline.ports.stores import Read
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ class OtherTables:
         for kit in (each for each in kits() if each.name == table_format and isinstance(each, Mirroring)):
             for document in kit.mirrors(self.stores.reading(location), location):
                 yield self._registered(TableName.at(document), "", document)
+
+    def table_around(self, store: Read, folder: str) -> str | None:
+        """Returns a table that no catalog need list, whose data files lie in that folder; None if there is none."""
+        found = (kit.table_around(store, folder) for kit in kits() if isinstance(kit, KnownAround))
+        return next(filter(None, found), None)
 
     def in_warehouse(self, location: str) -> list[TableName]:
         """Returns the tables of a warehouse that no catalog has."""

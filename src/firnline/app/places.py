@@ -186,6 +186,7 @@ class Places:
             everyone=self.other_tables.everyone,
             registered=self.other_tables.registered,
             mirrors=self.other_tables.mirrors,
+            table_around=partial(self.other_tables.table_around, read_only(place.store)),
             address=self.catalogs.address_of(place.source.name),
             server=server_of(place.settings),
             real=RealPaths(),

@@ -14,6 +14,8 @@ from firnline.ports.catalogs import TableName
 Folders = Callable[[str], Iterable[str]]
 _DATABASE = ".db"
 _SCHEMA = re.compile(r"schema-[0-9]+")
+_BUCKET = re.compile(r"bucket-(?:[0-9]+|postpone)")
+"""Every data file lies in such a folder, below those of its partition."""
 
 
 class PaimonFolders(PathTables):
@@ -53,6 +55,17 @@ class PaimonFolders(PathTables):
     def _in(self, database: str, folders: Folders) -> Iterator[TableName]:
         found = (table.rstrip("/") for table in sorted(folders(database)))
         return (TableName.at(table) for table in found if self.has_table(table))
+
+    def table_around(self, folder: str) -> str | None:
+        """Returns the innermost table in whose folder a bucket lies; None for what is no bucket, or of no table."""
+        outer, _, bucket = folder.rstrip("/").rpartition("/")
+        if not _BUCKET.fullmatch(bucket):
+            return None
+        while outer.rpartition("/")[2]:
+            if self.has_table(outer):
+                return outer
+            outer = outer.rpartition("/")[0]
+        return None
 
     def mirrors(self, location: str) -> Iterator[str]:
         """Yields every metadata file for Iceberg's readers that Paimon's writers keep for a table: in its own folder,

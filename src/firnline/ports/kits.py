@@ -138,6 +138,18 @@ class Warehouses(Protocol):
 
 
 @runtime_checkable
+class KnownAround(Protocol):
+    """Tables that no catalog lists, known by where a data file lies: another table may have taken that in."""
+
+    def table_around(self, store: Read, folder: str) -> str | None:
+        """Returns the innermost table of this format whose data files lie in that folder; None if there is none.
+
+        Most folders are told by their names alone, without a request.
+        """
+        ...
+
+
+@runtime_checkable
 class ReadsRows(Protocol):
     """A format whose rows can be read without an engine of its own."""
 

@@ -85,6 +85,9 @@ class PaimonKit:
     def around(self, store: Read, location: str, folders: ListFolders) -> Iterator[str]:
         return (each.name for each in PaimonFolders(store).around(location, folders))
 
+    def table_around(self, store: Read, folder: str) -> str | None:
+        return PaimonFolders(store).table_around(folder)
+
     def written(self, store: Read, location: str) -> tuple[str, ...]:
         from firnline.formats.paimon.reading.schema import stored_schema
         from firnline.formats.paimon.reading.state import folders_of

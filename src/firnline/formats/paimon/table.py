@@ -14,7 +14,7 @@ from firnline.formats.paimon.editing.dropping import dropping
 from firnline.formats.paimon.editing.restore import refuse_gap, restored, with_all
 from firnline.formats.paimon.editing.tags import amended
 from firnline.formats.paimon.editing.writers import expiry_off, unaware
-from firnline.formats.paimon.reading.folder import Files, as_it_was, place_of, read_folder, version_name, written_times
+from firnline.formats.paimon.reading.folder import Files, as_it_was, place_of, read_settled, version_name, written_times
 from firnline.formats.paimon.reading.objects import snapshot_objects
 from firnline.formats.paimon.reading.ranges import consequences_of
 from firnline.formats.paimon.reading.state import files_in, modified_in, state_of, subject_of
@@ -75,9 +75,12 @@ class PaimonFormat:
     def load(self, table: str, metadata_location: str) -> State:
         """Returns the table as it is, or one version of it. Raises TableMoved where that is not to be had any more."""
         place, version = place_of(metadata_location)
-        files = read_folder(self.store, place)
-        found = files if version is None else as_it_was(files, place, version)
-        return state_of(found, table, place, written_times(self.store, place, found))
+
+        def state(files: Files) -> State:
+            found = files if version is None else as_it_was(files, place, version)
+            return state_of(found, table, place, written_times(self.store, place, found))
+
+        return read_settled(self.store, place, state)
 
     def metadata_files(self, state: State) -> Iterator[str]:
         return (join(state.location, path) for path in files_in(state))

@@ -7,6 +7,7 @@ of the lake, and only the list of that run would say that it may go.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -32,7 +33,8 @@ def place_of(location: str) -> str:
 class Bounds:
     """The folders from which files may go; None for anywhere, by the operator's word. `location` is the table's own,
     `root` has the records of its runs, `real` tells what is really where, `holes` are folders of other tables, as
-    `real` has them: inside this one's, or anywhere.
+    `real` has them: inside this one's, or anywhere; `is_anothers` tells of any other folder whether files in it belong
+    to a table that no catalog lists.
 
     Made anew at every look: folders, links and the operator's word change.
     """
@@ -42,6 +44,7 @@ class Bounds:
     root: str
     real: RealNames
     holes: tuple[str, ...] = ()
+    is_anothers: Callable[[str], bool] = lambda folder: False
 
     def forbids(self, key: str) -> str | None:
         """Returns why an object may not be deleted for this table now; None where it may.
@@ -66,11 +69,11 @@ class Bounds:
             return _RECORDS
         if self.holes and (name.startswith(self.holes) or really.startswith(self.holes)):
             return _OF_ANOTHER
-        if self.folders is None:
-            return None
-        if not name.startswith(self._stems):
+        if self.folders is not None and not name.startswith(self._stems):
             return SPARED_REASONS[OUTSIDE]
-        return None if really.startswith(self._real_stems) else _BY_A_LINK
+        if self.folders is not None and not really.startswith(self._real_stems):
+            return _BY_A_LINK
+        return _OF_ANOTHER if self.is_anothers(really) else None
 
     def _is_record(self, name: str) -> bool:
         if name.startswith(self._roots):

@@ -30,7 +30,7 @@ from firnline.journal.outcomes import Outcome, Row
 from firnline.journal.parts import Seals, read_sound_parts
 from firnline.journal.runs import Run
 from firnline.model.files import Root
-from firnline.model.locations import known_as
+from firnline.model.locations import known_as, stem_of
 from firnline.model.times import DAY_MS
 from firnline.ops.neighbours.around import around
 from firnline.ops.reachability.bounds import NOWHERE, Bounds
@@ -149,7 +149,8 @@ class TableGuard:
         """Reads afresh what other tables need."""
         outside = self.work.may_go_outside(state, self.run)
         found = around(self.work, state, everywhere=outside, but=self.run.id.stamp)
-        self.bounds = replace(self.work.bounds(state, self.run), holes=found.holes)
+        bounds = self.work.bounds(state, self.run)
+        self.bounds = replace(bounds, holes=found.holes, is_anothers=_foreign_to(self.work, state))
         for part in found.elsewhere:
             self.elsewhere.add(part.roots, part.expand)
         found.refuse_conflict()  # what the other one needs is known by now: the last batch may have taken it
@@ -176,6 +177,25 @@ class TableGuard:
 
     def newly_needed(self, keys: Sequence[str]) -> set[str]:
         return self.since_plan.newly_needed(keys) | self.elsewhere.newly_needed(keys)
+
+
+def _foreign_to(work: TableContext, state: State) -> Callable[[str], bool]:
+    """Returns what tells of a real folder whether it belongs to another table that no catalog lists. A folder inside
+    another table's folder belongs to the inner one, which may be this.
+
+    1. A table of a catalog takes in a data file of a table that is known by its folder alone, and gives it up again.
+    2. The file lies in its own folder, which is broad, or the operator says that files outside may go.
+    3. Its expiry deletes what the other table reads: nobody had listed that one, so nobody asked it.
+    """
+    own = [work.real(stem_of(each)) for each in state.owned]
+    takes_in = not work.source.format.paths_follow_folder
+
+    def is_anothers(folder: str) -> bool:
+        found = work.table_around(folder) if takes_in else None
+        theirs = None if found is None else stem_of(found)
+        return theirs is not None and not any(each.startswith(theirs) and folder.startswith(each) for each in own)
+
+    return is_anothers
 
 
 def chosen_by(work: TableContext, state: State) -> Callable[[], Engine]:

@@ -187,13 +187,12 @@ class TableContext:
     may share one of the folders that are searched: for those who must ask them all. None of them is read.
     `registered` lists the tables of every configured catalog, and those at the given locations, without reading them;
     `mirrors` yields the metadata of another format that writers of a table, known by its format and location, keep over
-    its files. `lease_store` is the same store without a pace. `address` is that of this table's catalog, `server` that
-    of its files. `real` returns the name that a file has by whatever links it is reached.
+    its files; `table_around` finds a table by a folder of its data files. `lease_store` is the same store without a
+    pace. `address` is that of this table's catalog, `server` that of its files, `real` a file's name without links.
     `include_outside` is what the operator says in this very moment about files outside the table's own folders, None
     where the configuration decides; `sealing` returns with what records are sealed, made where there was none yet.
     `ranges` lists the table's store in pieces, None where files can only be asked for one by one. `open_tier` opens a
-    tier that history of a table is handed to. `checkpoints` reads what streaming readers leave behind, `watch` is who
-    hears of runs.
+    tier of history, `checkpoints` reads what streaming readers leave behind, `watch` is who hears of runs.
     """
 
     source: WritableTable
@@ -211,6 +210,7 @@ class TableContext:
     everyone: Callable[[Sequence[str], Sequence[str]], Iterable[Registered]] = _nobody
     registered: Callable[[Sequence[str]], Iterable[Registered]] = _no_catalogs
     mirrors: Callable[[str, str], Iterable[Registered]] = lambda table_format, location: ()
+    table_around: Callable[[str], str | None] = lambda folder: None
     address: str = ""
     server: str = ""
     real: RealNames = AS_CALLED

@@ -17,10 +17,10 @@ from typing import Any
 from firnline.errors import OutcomeUnknown, RefusedForSafety, StoreError
 from firnline.formats.commit_notes import CommitNotes, CommitStage, is_commit
 from firnline.formats.paimon import names
-from firnline.formats.paimon.committing.differences import difference, fits, newest_of
+from firnline.formats.paimon.committing.differences import difference, fits, newest_of, signs_of
 from firnline.formats.paimon.committing.present import files_of_branch, must_be_made_anew
 from firnline.formats.paimon.committing.steps import Carrying, GivenUp
-from firnline.formats.paimon.reading.folder import read_folder
+from firnline.formats.paimon.reading.folder import read_whole
 from firnline.journal.layout import PROPERTIES, notes_folder
 from firnline.model.locations import is_dotted
 from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
@@ -28,7 +28,7 @@ from firnline.ports.formats import Amendment
 from firnline.ports.retire import Retire
 from firnline.ports.stores import ReadWrite
 
-_MOVED = ("takes", "puts", "replaces", "stays")
+_MOVED = ("takes", "puts", "replaces", "stays", "signs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class PaimonCommits:
             "id": str(uuid.uuid4()),
             "note": before.get(PROPERTIES),
             "newest": newest_of(before),
+            "signs": signs_of(before),
         }
         self._refuse_strangers(table.name, found.drops, before)
         return Attempt(table, step, {**proof, **found._asdict(), "drops": list(found.drops)})
@@ -68,7 +69,7 @@ class PaimonCommits:
         if notes.has(CommitStage.GIVEN_UP):
             return SwapOutcome.LOST
         if not notes.has(CommitStage.BEGUN):
-            now = read_folder(self.store, proof["table_folder"])
+            now = read_whole(self.store, proof["table_folder"])
             if not fits(attempt.step.base.document["files"], now, proof["drops"]):
                 return SwapOutcome.LOST
             self._refuse_bare(Carrying(self.store, self.retirer, proof, attempt.still))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -31,6 +32,22 @@ def difference(before: Files, after: Files) -> Difference:
     stays = {path: after[path] for path in (*_firsts(takes, after), *_new_schemas(puts, before))}
     stays |= {path: before[path] for path in _firsts(puts, before)}
     return Difference(puts, takes, stays, tuple(sorted(drops)), replaces)
+
+
+def signs_of(files: Files) -> dict[str, str]:
+    """Returns what tells the table from one that is made in its place: digests of its oldest and its newest schema,
+    which say when they were made. A tool that removes schemas that nothing uses leaves one of them.
+    """
+    numbers = {int(path.rpartition("-")[2]): path for path in files if is_schema(path) and not _branch_of(path)}
+    return {numbers[each]: sign(files[numbers[each]].encode()) for each in {min(numbers), max(numbers)}}
+
+
+def sign(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _branch_of(path: str) -> str:
+    return names.split_branch(path)[0]
 
 
 def _new_schemas(puts: Files, before: Files) -> Iterator[str]:

@@ -5,16 +5,44 @@ readers make of hints.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
+from firnline.errors import ObjectNotFound
 from firnline.formats.paimon import names
-from firnline.formats.paimon.committing.differences import newest_of, number_of_snapshot
+from firnline.formats.paimon.committing.differences import newest_of, number_of_snapshot, sign
 from firnline.formats.paimon.reading import fields
-from firnline.formats.paimon.reading.folder import Files, read_folder, written_times
+from firnline.formats.paimon.reading.folder import Files, read_settled, written_times
 from firnline.journal.layout import PROPERTIES
 from firnline.model.locations import identity, join, stem_of
-from firnline.ports.stores import List, Read
+from firnline.patience import Patience
+from firnline.ports.stores import Get, List, Read
+
+_COPYING = Patience(attempts=8, base_delay_s=0.1, max_delay_s=0.5, budget_s=5.0)
+"""How long a fast-forward may take to remove schemas and copy them back."""
+
+
+def is_same_table(store: Get, proof: Mapping[str, Any]) -> bool:
+    """Tells whether the table is still there that a commit was made from: not so if it was dropped, moved, or made
+    again in its place. Whatever is put there then becomes a part of another table.
+    """
+    signs = proof.get("signs")
+    if signs is None:  # a commit of an earlier version, which noted none
+        return True
+    for pause in chain((0.0,), _COPYING.pauses()):
+        time.sleep(pause)
+        if any(_has(store, join(proof["table_folder"], path), signs[path]) for path in signs):
+            return True
+    return False
+
+
+def _has(store: Get, key: str, signed: str) -> bool:
+    try:
+        return sign(store.get(key)) == signed
+    except ObjectNotFound:
+        return False
 
 
 def files_of_branch(store: List, folder: str, branch: str) -> set[str]:
@@ -59,11 +87,14 @@ def must_be_made_anew(store: Read, proof: Mapping[str, Any], begun_ms: int) -> b
     What is too much here only means that the commit is made anew. It was begun at `begun_ms`, by the
     store's clock.
     """
-    files = read_folder(store, proof["table_folder"])
-    noted = (proof.get("note"), proof["puts"].get(PROPERTIES))
-    if "note" in proof and files.get(PROPERTIES) not in noted:
-        return True
-    return any(_readers(store, files, proof, begun_ms))
+
+    def is_needed(files: Files) -> bool:
+        noted = (proof.get("note"), proof["puts"].get(PROPERTIES))
+        if "note" in proof and files.get(PROPERTIES) not in noted:
+            return True
+        return any(_readers(store, files, proof, begun_ms))
+
+    return read_settled(store, proof["table_folder"], is_needed)
 
 
 def _readers(store: Read, files: Files, proof: Mapping[str, Any], begun_ms: int) -> Iterator[str]:
@@ -82,8 +113,11 @@ def next_of_consumers(store: Read, proof: Mapping[str, Any]) -> dict[str, int]:
     """Returns the lowest number that a consumer reads next, of each branch. Those that the commit itself put do not
     count.
     """
+    return read_settled(store, proof["table_folder"], lambda files: _next_of(files, proof))
+
+
+def _next_of(files: Files, proof: Mapping[str, Any]) -> dict[str, int]:
     found: dict[str, int] = {}
-    files = read_folder(store, proof["table_folder"])
     for path, number in _consumers(files):
         if proof["puts"].get(path) != files[path]:
             branch = names.split_branch(path)[0]

@@ -25,6 +25,7 @@ from firnline.formats.paimon.committing.differences import (
 from firnline.formats.paimon.committing.present import (
     files_of_branch,
     is_latest_hint,
+    is_same_table,
     next_of_consumers,
     rolled_back,
     snapshots_of_branch,
@@ -41,7 +42,7 @@ _STRIDE = 100
 
 
 class GivenUp(Exception):
-    """Another writer took away what the commit leaves, or wrote where it writes."""
+    """Another writer took away what the commit leaves, or wrote where it writes, or made another table there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +90,23 @@ class Carrying:
             self.retirer.retire_folder(self._key(names.branch_folder(branch)))
             if self._in_branch(branch):  # written between the last look and the last delete
                 raise GivenUp
+        if proof["puts"]:
+            self._refuse_another()  # made between the last look and the last write
 
     def give_up(self) -> None:
         """Puts back what was taken or written over, and takes away again what was put.
 
         What a rollback took away meanwhile stays away: it is not ours, and would be the newest snapshot again. So does
-        what another expiry would have taken: the files of such a snapshot may be gone.
+        what another expiry would have taken: the files of such a snapshot may be gone. And nothing comes back where the
+        table was dropped: one that is made again there would have consumers that skip its rows.
         """
         proof, ahead = self.proof, self._overtaken()
         lowest = self._lowest()
         for path in in_order_of_putting(proof["takes"], rolled_back(self.store, proof, self.gone)):
             if earliest_hint(path) in ahead or _is_from(path, lowest):
                 continue
+            if not is_same_table(self.store, proof):
+                break
             if not self._has_list(path, proof["takes"][path]):
                 ahead |= {earliest_hint(path)} if is_snapshot(path) else set()
                 continue
@@ -185,6 +191,7 @@ class Carrying:
         """Writes a hint over what is there, and the note over what it said. Any other file only where none is: its name
         was free, and one that differs is another writer's who came between.
         """
+        self._refuse_another()
         if is_snapshot(path):
             self._refuse_rolled_back()
         self._refuse_expired(path)
@@ -203,6 +210,11 @@ class Carrying:
             except AlreadyExists:
                 if self.store.get(key) != data:
                     raise GivenUp from None
+
+    def _refuse_another(self) -> None:
+        """Raises GivenUp if the table that the commit was made from is not there any more."""
+        if not is_same_table(self.store, self.proof):
+            raise GivenUp
 
     def _refuse_expired(self, path: str) -> None:
         """Raises GivenUp if the files of a snapshot or tag that is put are gone. The writers' own expiry may have taken

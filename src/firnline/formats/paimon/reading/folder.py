@@ -2,7 +2,8 @@
 files were written whose age counts.
 
 Nobody reads a folder in one instant. What vanished between the listing and the read (a writer's own expiry, a
-rollback) is looked at again; hints are read but never believed.
+rollback) is looked at again, and so is what looks damaged: a writer may be in the middle of it. Hints are read but
+never believed.
 
 Nothing in a Paimon folder is a version that could be read again: its files come and go. A query that looks at a table
 more than once names the digest of its first look. Snapshots and schemas that were added since are put aside one after
@@ -15,8 +16,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from firnline.errors import NoSuchTable, ObjectNotFound, TableMoved, UnreadableMetadata
 from firnline.formats.links import refuse_links
@@ -28,9 +31,43 @@ from firnline.model.locations import identity, join, stem_of
 from firnline.ports.stores import Get, ObjectMeta, Read
 
 Files = Mapping[str, str]
+Made = TypeVar("Made")
 
 _THREADS = 16
 _LOOKS = 5
+_SETTLING_LOOKS, _SETTLING_S = 10, 0.3
+
+
+def read_settled(store: Read, location: str, make: Callable[[Files], Made]) -> Made:
+    """Returns what `make` makes of the folder's files. Raises UnreadableMetadata where that finds the same files
+    damaged twice, with a moment between; else as `read_folder` does.
+
+    Paimon's writers write consumers and tags over where they are, and make a branch file by file, its schemas last: in
+    the middle of it a text is empty, or a branch without a schema. Their own readers look again, too.
+    """
+    before: Files | None = None
+    for _ in range(_SETTLING_LOOKS):
+        files = read_folder(store, location)
+        try:
+            return make(files)
+        except UnreadableMetadata:
+            if files == before:
+                raise
+        before = files
+        time.sleep(_SETTLING_S)
+    return make(read_folder(store, location))
+
+
+def read_whole(store: Read, location: str) -> Files:
+    """Returns the folder's files, none of them half written: for who compares texts and does not read them."""
+
+    def whole(files: Files) -> Files:
+        for path in files:
+            if not names.is_hint(path):
+                fields.parse(files[path], join(location, path))
+        return files
+
+    return read_settled(store, location, whole)
 
 
 def read_folder(store: Read, location: str) -> Files:
@@ -38,10 +75,13 @@ def read_folder(store: Read, location: str) -> Files:
 
     Raises NoSuchTable where there is no schema, UnreadableMetadata where files keep vanishing or are not text.
     """
+    look: dict[str, ObjectMeta] = {}
+    found: dict[str, str] = {}
     for _ in range(_LOOKS):
-        wanted = sorted(_wanted(store, location))
-        found = _read_all(store, location, wanted)
-        if len(found) == len(wanted):
+        before, look = look, dict(_wanted(store, location))
+        known = {path: text for path, text in found.items() if _is_as_it_was(path, before[path], look.get(path))}
+        found = {**known, **_read_all(store, location, [path for path in look if path not in known])}
+        if len(found) == len(look):
             if not any(_is_schema(path) for path in found):
                 raise NoSuchTable(f"no Paimon table at {location}", "a table's folder has a folder `schema` in it")
             return {**found, **_read_all(store, location, [PROPERTIES])}
@@ -55,7 +95,17 @@ def _is_schema(path: str) -> bool:
     return known is not None and known[0] == "schema"
 
 
-def _wanted(store: Read, location: str) -> Iterator[str]:
+def _is_as_it_was(path: str, before: ObjectMeta, now: ObjectMeta | None) -> bool:
+    """Tells whether what was read between two listings is what the second one names, by all that the store says of it.
+
+    Where a writer expires while thousands of files are read, some always vanish: were all read again at every look,
+    such a table could never be read. What is written over where it is, a tag or a consumer, is read anew.
+    """
+    is_numbered = names.numbered(names.split_branch(path)[1]) is not None
+    return is_numbered and before.etag is not None and before == now
+
+
+def _wanted(store: Read, location: str) -> Iterator[tuple[str, ObjectMeta]]:
     """Yields the metadata files. Other names, such as those of a write that is under way, are nobody's yet."""
     for folder in (*names.FOLDERS, names.BRANCHES):
         stem = identity(location).rstrip("/") + "/"
@@ -65,9 +115,9 @@ def _wanted(store: Read, location: str) -> Iterator[str]:
             below = names.split_branch(path)[1]
             if names.numbered(below):
                 _refuse_strange_number(below, found.key)
-                yield path
+                yield path, found
             elif names.named(below) or below in names.HINTS:
-                yield path
+                yield path, found
 
 
 def _refuse_strange_number(below: str, key: str) -> None:
