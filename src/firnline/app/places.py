@@ -185,6 +185,7 @@ class Places:
             discard=self.stores.discard(place.settings),
             everyone=self.other_tables.everyone,
             registered=self.other_tables.registered,
+            may_list=self.catalogs.may_list,
             mirrors=self.other_tables.mirrors,
             address=self.catalogs.address_of(place.source.name),
             server=server_of(place.settings),

@@ -186,6 +186,7 @@ class TableContext:
     `everyone` lists each table of every configured catalog, and those at the given locations, or around them where they
     may share one of the folders that are searched: for those who must ask them all. None of them is read.
     `registered` lists the tables of every configured catalog, and those at the given locations, without reading them;
+    `may_list` tells whether the catalog that a table's name begins with is among these;
     `mirrors` yields the metadata of another format that writers of a table, known by its format and location, keep over
     its files. `lease_store` is the same store without a pace. `address` is that of this table's catalog, `server` that
     of its files. `real` returns the name that a file has by whatever links it is reached.
@@ -210,6 +211,7 @@ class TableContext:
     discard: Discard | None = None
     everyone: Callable[[Sequence[str], Sequence[str]], Iterable[Registered]] = _nobody
     registered: Callable[[Sequence[str]], Iterable[Registered]] = _no_catalogs
+    may_list: Callable[[str], bool] = lambda table: False
     mirrors: Callable[[str, str], Iterable[Registered]] = lambda table_format, location: ()
     address: str = ""
     server: str = ""
@@ -339,13 +341,19 @@ class TableContext:
 
     def _planned_here(self, run: Run, state: State) -> bool:
         """Tells whether a run was planned on this table. One that was renamed since is still the same, as long as no
-        table of the old name is there.
+        table of the old name is there. Where the old name's catalog cannot be asked, that is not known:
+
+        1. Two machines have one table, each in a catalog of its own; its records lie in its folder.
+        2. One of them takes a snapshot out. Somebody holds it there during grace.
+        3. The other, which knows nothing of the first one's catalog, purges what it finds recorded.
         """
         planned = str(run.plan["table"])
         if planned == state.table:
             return True
         if is_location(planned) or is_location(state.table):
             return place_of(planned) == place_of(state.table)
+        if run.plan.get("address") != self.address and not self.may_list(planned):
+            return False
         return not any(str(each.name) == planned and has_uuid(each, state.uuid) for each in self.registered(()))
 
     @contextmanager
