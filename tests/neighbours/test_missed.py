@@ -170,7 +170,7 @@ def test_a_table_that_is_renamed_while_all_are_asked_does_not_count_as_dropped(
 def test_a_table_that_is_gone_whenever_it_is_read_stops_the_run() -> None:
     ghost = Registered(TableName("lake", ("db",), "b"), "", None, open=lambda: pytest.fail("nobody opens it"))
     with pytest.raises(RefusedForSafety, match=r"lake\.db\.b"):
-        read_all(lambda afresh: [ghost], lambda tables: [None for _ in tables])
+        read_all(lambda afresh: [ghost], lambda tables: [None for _ in tables], lambda each: "")
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ class Index:
 
         try:
             with ThreadPoolExecutor(_THREADS) as pool:
-                pages = read_all(others, lambda tables: self._indexed(tables, partial(pool.map, indexed)))
+                pages = read_all(others, lambda tables: self._indexed(tables, partial(pool.map, indexed)), _uuid_of)
         except FirnlineError:  # what was read before it is not read again by the next plan of this process
             self._note(read)
             raise
@@ -333,6 +333,10 @@ class Index:
             hint=f"{problem.flags or 'repair or drop it'}; or say `sharing: none` for {name} in firnline.yaml, if it "
             "shares no file",
         ) from problem
+
+
+def _uuid_of(one: tuple[Indexed, ...]) -> str:
+    return one[0].card.uuid if one else ""
 
 
 def _set_aside(table: Registered, problem: RefusedForSafety, unreadable: Unreadable | None) -> None:

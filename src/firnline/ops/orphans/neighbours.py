@@ -115,7 +115,7 @@ def all_tables(everyone: ListTables) -> list[Neighbour]:
     named by its location must be there: its needs were meant to count.
     """
     with ThreadPoolExecutor(_THREADS) as pool:
-        return read_all(everyone, lambda tables: pool.map(_loaded, tables))
+        return read_all(everyone, lambda tables: pool.map(_loaded, tables), lambda each: each.state.uuid)
 
 
 def _loaded(table: Registered) -> Neighbour | None:
