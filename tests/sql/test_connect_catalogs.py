@@ -77,3 +77,28 @@ def test_a_server_that_knows_no_catalog_reads_those_of_the_client(
             env={**here, "SPARK_REMOTE": remote}, cwd=home, capture_output=True, text=True, check=False,
         )  # fmt: skip
     assert (ended.returncode, ended.stdout.split()) == (0, ["n", "1", "n", "mine.ns.t", "n", "1"]), ended.stderr
+
+
+KEPT_ANSWERS = """
+from pyspark.sql import SparkSession
+from firnline.lake import open_lake
+
+spark = SparkSession.builder.getOrCreate()
+lakes = open_lake(session=spark), open_lake(session=spark)
+kept = [answer for lake in lakes for answer in lake.sql("SELECT id AS n FROM ns.t; SELECT 10 * id AS n FROM ns.t")]
+print([answer.first().n for answer in kept])
+"""
+
+
+@pytest.mark.full
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_an_answer_stays_what_it_is_when_others_were_asked_for(home: Path, tmp_path: Path) -> None:
+    """The server looks a query's tables up whenever its rows are asked for. Two lakes ask in one session."""
+    around = surroundings(tmp_path)
+    with connect_server({**around, "PYSPARK_PYTHON": sys.executable}, tmp_path, cores=1) as remote:
+        ended = subprocess.run(
+            [sys.executable, "-c", KEPT_ANSWERS],
+            env={**os.environ, "SPARK_REMOTE": remote}, cwd=home, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert ended.stdout.split("\n")[0] == "[1, 10, 1, 10]", ended.stderr

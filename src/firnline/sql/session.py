@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import count
+from secrets import token_hex
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField
@@ -89,7 +90,8 @@ class View:
 @dataclass
 class Statements:
     """Runs statements one after the other, in the session that was handed in or in one of its own. Each sees one
-    version of every table that it names; where `route`, one that only a tier has is read there.
+    version of every table that it names; where `route`, one that only a tier has is read there. Others may run theirs
+    in the same session: `_token` tells views apart.
     """
 
     places: Places
@@ -98,6 +100,7 @@ class Statements:
     _readied: SparkSession | None = field(default=None, init=False)
     _used: str | None = field(default=None, init=False)
     _views: list[str] = field(default_factory=list, init=False)
+    _token: str = field(default_factory=partial(token_hex, 4), init=False)
     _numbers: Iterator[int] = field(default_factory=count, init=False)
 
     @property
@@ -187,7 +190,10 @@ class Statements:
         refuse_unknown(statement.columns, known)
 
     def _drop_views(self) -> None:
-        for each in self._views:
+        """Drops the views of the query before. Over Spark Connect they stay as long as the session: there a DataFrame
+        is the query's text, of which the server looks up every name whenever rows are asked for.
+        """
+        for each in () if is_remote() else self._views:
             self.spark.catalog.dropTempView(each)
         self._views.clear()
 
@@ -198,7 +204,7 @@ class Statements:
 
     def _view(self, named: NamedTable, loaded: dict[str, State | None]) -> View:
         state, what = meant(named, partial(self._load, loaded=loaded))
-        view = f"firnline_{next(self._numbers)}"
+        view = f"firnline_{self._token}_{next(self._numbers)}"
         return View(named, None, what, view) if state is None else self._versioned(named, state, what, view)
 
     def _versioned(self, named: NamedTable, state: State, what: str, view: str) -> View:
