@@ -21,7 +21,8 @@ from firnline.model.files import File, FileKind
 from firnline.ops.neighbours.index import Index
 from firnline.ops.neighbours.others import others_now
 from firnline.ops.neighbours.outward import Bridge, gathered
-from firnline.ops.table.context import Registered, TableContext, read_all
+from firnline.ops.table.context import Registered, TableContext
+from firnline.ops.table.listings import read_all
 from firnline.ports.catalogs import TableName
 from tests.neighbours.lakes import RealLake, rows
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from firnline.ops.neighbours.index import Index
 from firnline.ops.neighbours.others import others_now
-from firnline.ops.table.context import Registered, read_all
+from firnline.ops.table.context import Registered
+from firnline.ops.table.listings import read_all
 from firnline.ports.catalogs import TableName
 from tests.neighbours.lakes import RealLake
 

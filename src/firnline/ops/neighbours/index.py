@@ -37,7 +37,8 @@ from firnline.ops.neighbours.cards import (
 from firnline.ops.neighbours.folders import FolderMap, Folders, OwnFolders
 from firnline.ops.reachability.live_roots import live_roots
 from firnline.ops.runs.decision import usual_window_ms
-from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
+from firnline.ops.table.context import Registered, TableContext
+from firnline.ops.table.listings import ListTables, read_all
 from firnline.policy.holds import last_over_ms
 from firnline.ports.cache import Sealed
 from firnline.ports.catalogs import TableName

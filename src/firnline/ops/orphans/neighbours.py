@@ -17,7 +17,8 @@ from firnline.ops.reachability.pointed import (
     refuse_outside,
     versions_behind,
 )
-from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
+from firnline.ops.table.context import Registered, TableContext
+from firnline.ops.table.listings import ListTables, read_all
 from firnline.ports.abilities import FolderPointer, KeepsBackups, PointedVersion
 from firnline.ports.engines import ServerRoots
 from firnline.ports.expanding import EXPECTS, ROW_COLUMNS, Expand, Expanded, Together, joined, one_order
