@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,8 @@ from firnline.model.files import File, FileKind
 from firnline.ops.neighbours.index import Index
 from firnline.ops.neighbours.others import others_now
 from firnline.ops.neighbours.outward import Bridge, gathered
-from firnline.ops.table.context import Registered, read_all
+from firnline.ops.table.context import Registered, TableContext
+from firnline.ops.table.listings import read_all
 from firnline.ports.catalogs import TableName
 from tests.neighbours.lakes import RealLake, rows
 
@@ -168,7 +171,7 @@ def test_a_table_that_is_renamed_while_all_are_asked_does_not_count_as_dropped(
 def test_a_table_that_is_gone_whenever_it_is_read_stops_the_run() -> None:
     ghost = Registered(TableName("lake", ("db",), "b"), "", None, open=lambda: pytest.fail("nobody opens it"))
     with pytest.raises(RefusedForSafety, match=r"lake\.db\.b"):
-        read_all(lambda afresh: [ghost], lambda tables: [None for _ in tables])
+        read_all(lambda afresh: [ghost], lambda tables: [None for _ in tables], lambda each: "")
 
 
 @pytest.mark.parametrize(
@@ -219,21 +222,59 @@ def test_the_history_that_a_backup_points_at_stays_when_the_original_writes_a_ne
     assert list(lake.firnline().expired_snapshots("lake.db.backup")) == before
 
 
-def test_a_table_of_the_same_name_at_the_same_address_is_another_one_if_its_uuid_is(
-    lake: RealLake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So it is where a server tells its catalogs apart by who signs in: here two databases stand for them."""
+@contextmanager
+def _a_twin_at_the_same_address(lake: RealLake, monkeypatch: pytest.MonkeyPatch) -> Iterator[PyIcebergSql]:
+    """A second catalog at the address of the first, as where a server tells its catalogs apart by who signs in. Two
+    databases stand for them.
+    """
     settings = {**lake.catalog.properties, "uri": f"sqlite:///{lake.folder}/twin.db"}
     config = {"catalog": {"lake": {"type": "sql", **lake.catalog.properties}, "twin": {"type": "sql", **settings}}}
     (lake.folder / ".pyiceberg.yaml").write_text(yaml.safe_dump(config))
+    monkeypatch.setattr(CatalogSettings, "address", "one server")
     twin = PyIcebergSql("twin", **settings)
     twin.create_namespace("db")
-    lake.create("a")
-    lake.append("a", 1, 2)
-    theirs = twin.create_table("db.a", rows().schema, location=f"file://{lake.folder}/twin/a")
-    theirs.add_files(lake.data_files("a"))
-    lake.overwrite("a", 3)
-    monkeypatch.setattr(CatalogSettings, "address", "one server")
-    lake.expire("a")
-    assert twin.load_table("db.a").scan().to_arrow().num_rows == 2
+    yield twin
     twin.close()
+
+
+def test_a_table_of_the_same_name_at_the_same_address_is_another_one_if_its_uuid_is(
+    lake: RealLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with _a_twin_at_the_same_address(lake, monkeypatch) as twin:
+        lake.create("a")
+        lake.append("a", 1, 2)
+        theirs = twin.create_table("db.a", rows().schema, location=f"file://{lake.folder}/twin/a")
+        theirs.add_files(lake.data_files("a"))
+        lake.overwrite("a", 3)
+        lake.expire("a")
+        assert twin.load_table("db.a").scan().to_arrow().num_rows == 2
+
+
+def test_a_second_registration_at_the_same_address_is_another_one_if_it_goes_its_own_way(
+    lake: RealLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with _a_twin_at_the_same_address(lake, monkeypatch) as twin:
+        lake.create("a")
+        lake.append("a", 1, 2)
+        twin.register_table("db.a", lake.table("a").metadata_location)
+        lake.overwrite("a", 3)
+        with pytest.raises(RefusedForSafety, match=r"twin\.db\.a is the same table"):
+            lake.expire("a")
+        assert twin.load_table("db.a").scan().to_arrow().num_rows == 2
+
+
+def test_a_table_that_moves_on_while_its_two_names_are_read_is_one(lake: RealLake) -> None:
+    lake.create("a")
+    work = lake.firnline().places.table_context("lake.db.a")
+    by_another_name = TableName("twin", ("db",), "a")
+    commits = iter([1])
+
+    def opened() -> TableContext:
+        for number in commits:
+            lake.append("a", number)
+        return work
+
+    also = Registered(by_another_name, work.address, None, opened)
+    work = replace(work, registered=lambda locations: [also])
+    assert not others_now(work, work.source.load(), ()).tables
+    assert not list(commits)

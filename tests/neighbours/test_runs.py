@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import yaml
+from pyiceberg.catalog.sql import SqlCatalog
 
 from firnline.app.places import now_ms
+from firnline.catalogs.config import CatalogSettings
 from firnline.errors import RefusedForSafety, TableMoved
 from firnline.journal.runs import Run
 from firnline.lake import Lake, open_lake
@@ -81,6 +86,58 @@ def test_a_run_goes_on_under_the_new_name_of_a_renamed_table(lake: RealLake) -> 
     done = later(lake).purge(f"lake.db.renamed@{run.rpartition('@')[2]}")
     assert done.state == "done"
     assert lake.read("renamed") == [3]
+
+
+@contextmanager
+def a_catalog_of_another_machine(lake: RealLake) -> Iterator[SqlCatalog]:
+    """Makes another catalog, where `a` is registered as it is now. From then on it is the only one configured."""
+    settings = {**lake.catalog.properties, "uri": f"sqlite:///{lake.folder}/there.db"}
+    catalog = SqlCatalog("there", **settings)
+    catalog.create_namespace("db")
+    catalog.register_table("db.a", lake.table("a").metadata_location)
+    configure(lake, there=settings)
+    yield catalog
+    catalog.close()
+
+
+def configure(here: RealLake, **catalogs: Mapping[str, str]) -> None:
+    said = {name: {"type": "sql", **each} for name, each in catalogs.items()}
+    (here.folder / ".pyiceberg.yaml").write_text(yaml.safe_dump({"catalog": said}))
+
+
+@pytest.mark.parametrize("verb", ["purge", "resume"])
+def test_a_machine_that_does_not_know_the_catalog_of_a_run_does_not_carry_it_on(lake: RealLake, verb: str) -> None:
+    """The hold is in the first catalog alone; the records lie in the folder that both have."""
+    lake.create("a")
+    lake.append("a", 1, 2)
+    first, files = str(lake.table("a").current_snapshot().snapshot_id), lake.data_files("a")
+    lake.overwrite("a", 3)
+    run = lake.expire("a", grace="1s").run
+    hold = Hold("audit", "a person", "a case", first, None)
+    work = lake.firnline().places.table_context("lake.db.a")
+    with a_catalog_of_another_machine(lake):
+        add_hold(work, hold)
+        assert [(each.value, each.problem) for each in getattr(later(lake).several(), verb)()] == [([], None)]
+        with pytest.raises(TableMoved, match=r"lake\.db\.a"):
+            later(lake).purge(f"there.db.a@{run.id.stamp}")
+    assert all(Path(each.removeprefix("file://")).exists() for each in files)
+
+
+def test_a_run_goes_on_in_the_catalog_that_the_table_moved_to(lake: RealLake) -> None:
+    run, _ = a_run_with_a_held_snapshot(lake)
+    with a_catalog_of_another_machine(lake) as there:
+        configure(lake, lake=lake.catalog.properties, there=there.properties)
+        lake.catalog.drop_table("db.a")
+        done = later(lake).purge(f"there.db.a@{run.rpartition('@')[2]}")
+    assert done.state == "done"
+
+
+def test_a_run_goes_on_where_its_catalog_is_called_otherwise(lake: RealLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server's address stays the same, whatever the catalog is called: here two databases stand for it."""
+    monkeypatch.setattr(CatalogSettings, "address", "one server")
+    run, _ = a_run_with_a_held_snapshot(lake)
+    with a_catalog_of_another_machine(lake):
+        assert later(lake).purge(f"there.db.a@{run.rpartition('@')[2]}").state == "done"
 
 
 def path_table(folder: Path) -> SmallTable:

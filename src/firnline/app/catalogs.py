@@ -109,6 +109,10 @@ class Catalogs:
         yield from self.tables()
         yield from self._tables_of(self._neighbours())
 
+    def may_list(self, table: str) -> bool:
+        """Tells whether the catalog that a table's name begins with is configured."""
+        return any(table.startswith(f"{written((name,))}.") for name in self.configured)
+
     def pointers(self) -> Iterator[tuple[TableName, str | None]]:
         """Yields every table whose needs count, with its metadata's location where a listing tells."""
         names = [*self.configured, *self._neighbours()]

@@ -185,6 +185,7 @@ class Places:
             discard=self.stores.discard(place.settings),
             everyone=self.other_tables.everyone,
             registered=self.other_tables.registered,
+            may_list=self.catalogs.may_list,
             mirrors=self.other_tables.mirrors,
             table_around=partial(self.other_tables.table_around, read_only(place.store)),
             address=self.catalogs.address_of(place.source.name),

@@ -167,7 +167,8 @@ class Runs(Planning):
 
         root, now_ms = work.root(planned.state), work.by_the_store(planned.state).now()
         enter, table_format = partial(work.enter, planned.state), work.source.format
-        plan = save_plan(planned, table_format, work.store, root, work.sealing(True), now_ms, enter, meant=meant)
+        sealing, address = work.sealing(True), work.address
+        plan = save_plan(planned, table_format, work.store, root, sealing, now_ms, enter, address=address, meant=meant)
         if work.watch.observers:
             work.watch.tell(news_of_plan(str(plan.run), plan.to_json(), now_ms))
         return plan

@@ -194,7 +194,8 @@ class Searches:
         """
         work, state = examined.work, examined.state
         root, now_ms, enter = work.root(state), work.by_the_store(state).now(), partial(work.enter, state)
-        plan = save_search(examined.write(), work.store, root, work.sealing(True), now_ms, enter, meant=meant)
+        sealing, address = work.sealing(True), work.address
+        plan = save_search(examined.write(), work.store, root, sealing, now_ms, enter, address=address, meant=meant)
         if work.watch.observers:
             work.watch.tell(news_of_plan(str(plan.run), plan.to_json(), plan.now_ms))
         return plan

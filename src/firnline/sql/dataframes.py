@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Unpack
 from weakref import finalize
 
@@ -22,7 +22,7 @@ from firnline.spark.session import session
 from firnline.spark.survey import SparkSurvey
 from firnline.sql.judged import FILES_DDL, named_files
 from firnline.sql.reading import source_frame, source_options
-from firnline.sql.source import register
+from firnline.sql.source import own_name, register
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class DataFrames:
 
     places: Places
     config: str | None = None
+    _source: str = field(default_factory=own_name, init=False, repr=False)
 
     def files(self, table: Table, *, drop: Iterable[str] = (), **asked: Unpack[RunOptions]) -> DataFrame:
         """Returns every file of the table with the verdict of the plan that `Lake.plan` would make: `path`, `kind`,
@@ -59,9 +60,9 @@ class DataFrames:
 
     def _relation(self, what: str, table: Table | None) -> DataFrame:
         spark = self._session()
-        register(spark, self.config)
+        register(spark, self.config, self._source)
         state = None if table is None else self.places.source(table).load()
-        return source_frame(spark, source_options(spark, what, state, self.config, {"whole": "true"}))
+        return source_frame(spark, self._source, source_options(spark, what, state, self.config, {"whole": "true"}))
 
     def _session(self) -> SparkSession:
         return session(self.places.engines.session)

@@ -11,7 +11,7 @@ from pyspark.sql.utils import is_remote
 from firnline.ports.formats import State
 from firnline.settings import find_config
 from firnline.sql.asking import asked_of, open_relation
-from firnline.sql.source import NAME, PUSHDOWN, spark_schema
+from firnline.sql.source import PUSHDOWN, spark_schema
 
 
 def source_options(
@@ -34,10 +34,10 @@ def relation_options(what: str, state: State | None, config: str | None) -> dict
     return {name: value for name, value in options.items() if value}
 
 
-def source_frame(spark: SparkSession, options: Mapping[str, str]) -> DataFrame:
-    """Returns all rows and columns of a relation."""
+def source_frame(spark: SparkSession, source: str, options: Mapping[str, str]) -> DataFrame:
+    """Returns all rows and columns of a relation; `source` is the name that the data source is registered by."""
     schema = open_relation(asked_of(options))[0].schema
-    return spark.read.format(NAME).schema(spark_schema(schema, None)).options(**sent_options(options)).load()
+    return spark.read.format(source).schema(spark_schema(schema, None)).options(**sent_options(options)).load()
 
 
 def sent_options(options: Mapping[str, str]) -> dict[str, str]:

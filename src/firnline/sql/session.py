@@ -29,7 +29,7 @@ from firnline.sql.faults import understanding
 from firnline.sql.lake_wide import tell
 from firnline.sql.reading import relation_options, sent_options, source_options
 from firnline.sql.routing import Routes
-from firnline.sql.source import NAME, PUSHDOWN, register, spark_schema
+from firnline.sql.source import PUSHDOWN, own_name, register, spark_schema
 from firnline.sql.text.columns import refuse_unknown
 from firnline.sql.text.namespaces import tables_shown
 from firnline.sql.text.statements import (
@@ -89,7 +89,8 @@ class View:
 @dataclass
 class Statements:
     """Runs statements one after the other, in the session that was handed in or in one of its own. Each sees one
-    version of every table that it names; where `route`, one that only a tier has is read there.
+    version of every table that it names; where `route`, one that only a tier has is read there. Others may run theirs
+    in the same session: `_source` tells views and the data source behind them apart.
     """
 
     places: Places
@@ -98,6 +99,7 @@ class Statements:
     _readied: SparkSession | None = field(default=None, init=False)
     _used: str | None = field(default=None, init=False)
     _views: list[str] = field(default_factory=list, init=False)
+    _source: str = field(default_factory=own_name, init=False)
     _numbers: Iterator[int] = field(default_factory=count, init=False)
 
     @property
@@ -106,7 +108,7 @@ class Statements:
         if self._readied is None or is_stopped(self._readied):
             found = session(self.places.engines.session)
             self._readied = prepared(found) if is_ours(found) else found
-            register(self._readied, self.config)
+            register(self._readied, self.config, self._source)
         return self._readied
 
     def run(self, text: str) -> Iterator[Answer]:
@@ -187,7 +189,10 @@ class Statements:
         refuse_unknown(statement.columns, known)
 
     def _drop_views(self) -> None:
-        for each in self._views:
+        """Drops the views of the query before. Over Spark Connect they stay as long as the session: there a DataFrame
+        is the query's text, of which the server looks up every name whenever rows are asked for.
+        """
+        for each in () if is_remote() else self._views:
             self.spark.catalog.dropTempView(each)
         self._views.clear()
 
@@ -198,7 +203,7 @@ class Statements:
 
     def _view(self, named: NamedTable, loaded: dict[str, State | None]) -> View:
         state, what = meant(named, partial(self._load, loaded=loaded))
-        view = f"firnline_{next(self._numbers)}"
+        view = f"{self._source}_{next(self._numbers)}"
         return View(named, None, what, view) if state is None else self._versioned(named, state, what, view)
 
     def _versioned(self, named: NamedTable, state: State, what: str, view: str) -> View:
@@ -263,7 +268,12 @@ class Statements:
             given["columns"] = ",".join(f"{FILE}.{each}" for each in relation.parts or ())
         schema = relation.schema
         columns = None if query is None or query.whole_rows else _needed(schema.names, query, view.what)
-        return self.spark.read.format(NAME).schema(spark_schema(schema, columns)).options(**sent_options(given)).load()
+        return (
+            self.spark.read.format(self._source)
+            .schema(spark_schema(schema, columns))
+            .options(**sent_options(given))
+            .load()
+        )
 
 
 def has_runtime(setting: Callable[[str, str], str | None], runtime: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from secrets import token_hex
 from types import MappingProxyType
 from typing import Any
 
@@ -27,11 +28,18 @@ PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _RUNTIME = "a runtime of the table's own format may read it: FIRNLINE_SPARK_PACKAGES names one"
 
 
-def register(spark: SparkSession, config: str | None = None) -> None:
-    """Makes `spark.read.format("firnline")` work in a session, on its executors too, with the configuration that is
-    found here and now: Spark asks in a process that stands where the session was started. A server of Spark Connect
+def own_name() -> str:
+    """Returns a name for the data source that nobody else gives it. A session may be that of two lakes, and over Spark
+    Connect a name is looked up whenever rows are asked for: by the usual name the last configuration would answer.
+    """
+    return f"{NAME}_{token_hex(4)}"
+
+
+def register(spark: SparkSession, config: str | None = None, name: str = NAME) -> None:
+    """Makes `spark.read.format(name)` work in a session, on its executors too, with the configuration that is found
+    here and now: Spark asks in a process that stands where the session was started. A server of Spark Connect
     has files of its own, so it is sent what these here say. A session in which the case of names counts takes one
-    registration only: the first stays there.
+    registration of a name only: the first stays there.
     """
     from firnline.spark.executors.shipping import equipped
 
@@ -39,7 +47,7 @@ def register(spark: SparkSession, config: str | None = None) -> None:
     equipped(spark)
     try:
         with nullcontext() if is_remote() else _active(spark):
-            spark.dataSource.register(type("SettledSource", (FirnlineSource,), {"usual": usual}))
+            spark.dataSource.register(type("SettledSource", (FirnlineSource,), {"usual": usual, "called": name}))
     except AnalysisException as problem:
         if problem.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
@@ -65,14 +73,15 @@ def _active(spark: SparkSession) -> Iterator[None]:
 
 class FirnlineSource(DataSource):
     """Snapshots, entries, files and records of one table. Pins the version that its schema was read from. `usual` is
-    what counts where a reader says nothing of the configuration.
+    what counts where a reader says nothing of the configuration, `called` the name that it is registered by.
     """
 
     usual: Mapping[str, str] = MappingProxyType({})
+    called = NAME
 
     @classmethod
     def name(cls) -> str:
-        return NAME
+        return cls.called
 
     def schema(self) -> StructType:
         relation, self._version, columns = self._open(None)

@@ -37,7 +37,8 @@ from firnline.ops.neighbours.cards import (
 from firnline.ops.neighbours.folders import FolderMap, Folders, OwnFolders
 from firnline.ops.reachability.live_roots import live_roots
 from firnline.ops.runs.decision import usual_window_ms
-from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
+from firnline.ops.table.context import Registered, TableContext
+from firnline.ops.table.listings import ListTables, read_all
 from firnline.policy.holds import last_over_ms
 from firnline.ports.cache import Sealed
 from firnline.ports.catalogs import TableName
@@ -141,7 +142,7 @@ class Index:
 
         try:
             with ThreadPoolExecutor(_THREADS) as pool:
-                pages = read_all(others, lambda tables: self._indexed(tables, partial(pool.map, indexed)))
+                pages = read_all(others, lambda tables: self._indexed(tables, partial(pool.map, indexed)), _uuid_of)
         except FirnlineError:  # what was read before it is not read again by the next plan of this process
             self._note(read)
             raise
@@ -333,6 +334,10 @@ class Index:
             hint=f"{problem.flags or 'repair or drop it'}; or say `sharing: none` for {name} in firnline.yaml, if it "
             "shares no file",
         ) from problem
+
+
+def _uuid_of(one: tuple[Indexed, ...]) -> str:
+    return one[0].card.uuid if one else ""
 
 
 def _set_aside(table: Registered, problem: RefusedForSafety, unreadable: Unreadable | None) -> None:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from threading import Lock
 from typing import Any
 
-from firnline.errors import FirnlineError, RefusedForSafety
+from firnline.errors import FirnlineError, NoSuchTable, RefusedForSafety
 from firnline.model.locations import identity
 from firnline.model.names import is_location
 from firnline.ops.neighbours.folders import FolderMap, Folders
@@ -16,6 +16,7 @@ from firnline.ops.neighbours.index import Index, Indexed, Unreadable
 from firnline.ops.table.context import Registered, TableContext, has_uuid
 from firnline.ports.formats import State
 
+_READINGS = 5
 Walk = Callable[[Mapping[int, Indexed], int], list[Indexed]]
 """Returns tables, by their numbers, with all that they need outside their own folders at an instant."""
 
@@ -83,9 +84,31 @@ def others_now(work: TableContext, state: State, named: tuple[str, ...]) -> Othe
 
 
 def _is_mine(work: TableContext, state: State, each: Registered) -> bool:
-    # Servers may tell catalogs apart by more than an address, for example by who signs in.
-    same = each.is_at(work.source.name, work.address)
-    return each.name == work.source.name or (same and has_uuid(each, state.uuid))
+    if each.name == work.source.name:
+        return True
+    return each.is_at(work.source.name, work.address) and _is_one_with(work, state, each)
+
+
+def _is_one_with(work: TableContext, state: State, each: Registered) -> bool:
+    """Tells whether a table of this name at this address is the table itself by another name of its catalog: then it is
+    always at the same version.
+
+    1. A server tells its catalogs apart by more than an address, for example by who signs in.
+    2. One of them got the table of another by `register_table`: the same name, the same uuid, and from then on versions
+       of its own.
+    3. Were that taken for the table, nobody would ask it what it needs.
+    """
+    try:
+        for _ in range(_READINGS):
+            other = each.open().source.load()
+            if other.uuid != state.uuid or other.fence == state.fence:
+                return other.uuid == state.uuid
+            state = work.source.load()  # a commit may have come between the two readings
+            if other.fence == state.fence:
+                return True
+    except NoSuchTable:
+        return False
+    return False
 
 
 def _is_mine_now(work: TableContext, state: State, each: Registered) -> bool:
@@ -95,7 +118,9 @@ def _is_mine_now(work: TableContext, state: State, each: Registered) -> bool:
     2. The table is dropped, and a clone renamed to its name: the usual way to put an older version in its place.
     3. The listing has the clone under the table's name. Were that taken for the table, nobody would ask the clone.
     """
-    return _is_mine(work, state, each) and (each.metadata == state.fence or has_uuid(each, state.uuid))
+    if each.name != work.source.name:
+        return _is_mine(work, state, each)
+    return each.metadata == state.fence or has_uuid(each, state.uuid)
 
 
 def _walking(index: Index, folders: FolderMap) -> Walk:

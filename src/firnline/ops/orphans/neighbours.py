@@ -17,7 +17,8 @@ from firnline.ops.reachability.pointed import (
     refuse_outside,
     versions_behind,
 )
-from firnline.ops.table.context import ListTables, Registered, TableContext, read_all
+from firnline.ops.table.context import Registered, TableContext
+from firnline.ops.table.listings import ListTables, read_all
 from firnline.ports.abilities import FolderPointer, KeepsBackups, PointedVersion
 from firnline.ports.engines import ServerRoots
 from firnline.ports.expanding import EXPECTS, ROW_COLUMNS, Expand, Expanded, Together, joined, one_order
@@ -115,7 +116,7 @@ def all_tables(everyone: ListTables) -> list[Neighbour]:
     named by its location must be there: its needs were meant to count.
     """
     with ThreadPoolExecutor(_THREADS) as pool:
-        return read_all(everyone, lambda tables: pool.map(_loaded, tables))
+        return read_all(everyone, lambda tables: pool.map(_loaded, tables), lambda each: each.state.uuid)
 
 
 def _loaded(table: Registered) -> Neighbour | None:

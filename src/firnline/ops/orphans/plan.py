@@ -102,13 +102,17 @@ def save_search(
     now_ms: int,
     enter: Callable[[RunId], None],
     *,
+    address: str,
     meant: bool,
 ) -> OrphanPlan:
-    """Returns the plan with the run it was saved as. The written list came first, the plan comes last."""
+    """Returns the plan with the run it was saved as. The written list came first, the plan comes last. `address` is
+    that of the table's catalog.
+    """
     run, folder = written.run, RecordFolder(root, written.run.stamp)
     saved = replace(written.plan, run=str(run))
     nothing_expires: dict[str, Any] = {"request": {}, "expire": [], "expire_refs": [], "fence": None}
-    record = {**saved.to_json(), **nothing_expires, "scope": written.scope, "meant": meant, "parts": written.seals}
+    asked = {"scope": written.scope, "meant": meant, "address": address}
+    record = {**saved.to_json(), **nothing_expires, **asked, "parts": written.seals}
     put_plan(store, folder, record, now_ms, sealing, partial(enter, run))
     return saved
 

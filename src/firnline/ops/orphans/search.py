@@ -22,7 +22,7 @@ from firnline.ops.orphans.rules import Rules, SearchRequest
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.strangers import Departed, refuse_strangers
 from firnline.ops.orphans.tables_now import TablesNow, TablesOfSearch
-from firnline.ops.table.context import ListTables
+from firnline.ops.table.listings import ListTables
 from firnline.ports.engines import Census, Engine
 from firnline.ports.formats import Formats
 from firnline.ports.listings import LISTED_COLUMNS, ListRanges, ObjectClass, Sort

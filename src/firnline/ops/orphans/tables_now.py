@@ -15,7 +15,7 @@ from firnline.ops.orphans.rules import Rules, SearchRequest
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.strangers import Known
 from firnline.ops.orphans.touching import Touching
-from firnline.ops.table.context import ListTables
+from firnline.ops.table.listings import ListTables
 from firnline.ports.engines import ServerRoots
 from firnline.ports.formats import Formats
 from firnline.ports.listings import WrittenFolder

@@ -15,7 +15,7 @@ from firnline.ops.orphans.rules import SearchRequest
 from firnline.ops.orphans.scope import Scope
 from firnline.ops.orphans.search import CountedSearch, Means
 from firnline.ops.orphans.tables_now import TablesNow, TablesOfSearch
-from firnline.ops.table.context import ListTables
+from firnline.ops.table.listings import ListTables
 from firnline.ports.engines import Census, TableSearch
 from firnline.ports.formats import Formats
 from firnline.ports.listings import Sort

@@ -30,10 +30,11 @@ def save_plan(
     now_ms: int,
     enter: Callable[[RunId], None],
     *,
+    address: str,
     meant: bool,
 ) -> Plan:
     """Returns the plan with the run it was saved as. Touches nothing but the run's own new folder, and
-    the list of unfinished runs by `enter`.
+    the list of unfinished runs by `enter`. `address` is that of the table's catalog.
 
     `meant`: the operator asked for the run itself, so a process that resumes may commit it; a plan to be looked at
     waits.
@@ -51,7 +52,7 @@ def save_plan(
         walked = planned.survey.kept_batches(table_format.expand.order)
         seals["walked"] = write_units(walked, store, folder.walked)
     plan = replace(planned.plan, run=str(run))
-    asked = {"request": planned.request.to_json(), "meant": meant}
+    asked = {"request": planned.request.to_json(), "meant": meant, "address": address}
     record = {**plan.to_json(), **asked, "orphans": None, "parts": seals}
     if search is not None:
         parts = {**seals, **search.seals, "victims": {**seals["victims"], **search.seals["victims"]}}

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from firnline.errors import AccessDenied, FirnlineError, NoSuchTable, OutcomeUnknown, RefusedForSafety, TableMoved
 from firnline.journal.events import UNSEALED, Sealing
@@ -113,7 +113,6 @@ def refuse_unfit(found: StoreVerdicts, *, deletes: bool) -> None:
         raise problem
 
 
-_MOST_LISTINGS = 16
 _DOCUMENT_ENDS = (".json", ".json.gz")
 
 
@@ -150,34 +149,6 @@ class Registered:
         return self.name == name or here == (address, name.namespace, name.name)
 
 
-ListTables = Callable[[bool], Iterable[Registered]]
-"""Lists tables. It is told whether the last listing had a name that is gone: then one from before will not do."""
-
-
-Read = TypeVar("Read")
-
-
-def read_all(listed: ListTables, read: Callable[[Sequence[Registered]], Iterable[Read | None]]) -> list[Read]:
-    """Returns what `read` makes of all tables, None standing for one whose name is gone: until a listing has no name
-    that was not read. Raises RefusedForSafety if there is no end to it.
-
-    A table that is renamed, or moves to another catalog, while names are listed or read one after the other has
-    neither its old name any more nor its new one yet: it would count as dropped.
-    """
-    found: dict[tuple[str, TableName], Read] = {}
-    is_gone = False
-    for _ in range(_MOST_LISTINGS):
-        new = [each for each in listed(is_gone) if each.at not in found]
-        if not new:
-            return list(found.values())
-        answers = list(zip(new, read(new), strict=True))
-        is_gone = any(answer is None for _, answer in answers)
-        found |= {each.at: answer for each, answer in answers if answer is not None}
-    raise RefusedForSafety(
-        f"{new[0].name} is listed by its catalog and gone whenever it is read", hint="try again when that has settled"
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class TableContext:
     """Everything a use case needs to change a table, except the power to delete its files; `discard` removes firnline's
@@ -186,6 +157,7 @@ class TableContext:
     `everyone` lists each table of every configured catalog, and those at the given locations, or around them where they
     may share one of the folders that are searched: for those who must ask them all. None of them is read.
     `registered` lists the tables of every configured catalog, and those at the given locations, without reading them;
+    `may_list` tells whether the catalog that a table's name begins with is among these;
     `mirrors` yields the metadata of another format that writers of a table, known by its format and location, keep over
     its files; `table_around` finds a table by a folder of its data files. `lease_store` is the same store without a
     pace. `address` is that of this table's catalog, `server` that of its files, `real` a file's name without links.
@@ -209,6 +181,7 @@ class TableContext:
     discard: Discard | None = None
     everyone: Callable[[Sequence[str], Sequence[str]], Iterable[Registered]] = _nobody
     registered: Callable[[Sequence[str]], Iterable[Registered]] = _no_catalogs
+    may_list: Callable[[str], bool] = lambda table: False
     mirrors: Callable[[str, str], Iterable[Registered]] = lambda table_format, location: ()
     table_around: Callable[[str], str | None] = lambda folder: None
     address: str = ""
@@ -339,13 +312,19 @@ class TableContext:
 
     def _planned_here(self, run: Run, state: State) -> bool:
         """Tells whether a run was planned on this table. One that was renamed since is still the same, as long as no
-        table of the old name is there.
+        table of the old name is there. Where the old name's catalog cannot be asked, that is not known:
+
+        1. Two machines have one table, each in a catalog of its own; its records lie in its folder.
+        2. One of them takes a snapshot out, which a person holds there during grace.
+        3. The other, which knows nothing of the first one's catalog, purges what it finds recorded.
         """
         planned = str(run.plan["table"])
         if planned == state.table:
             return True
         if is_location(planned) or is_location(state.table):
             return place_of(planned) == place_of(state.table)
+        if run.plan.get("address") != self.address and not self.may_list(planned):
+            return False
         return not any(str(each.name) == planned and has_uuid(each, state.uuid) for each in self.registered(()))
 
     @contextmanager
