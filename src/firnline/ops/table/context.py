@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from firnline.errors import AccessDenied, FirnlineError, NoSuchTable, OutcomeUnknown, RefusedForSafety, TableMoved
 from firnline.journal.events import UNSEALED, Sealing
-from firnline.journal.layout import FOLDER, RECORDS, RunId, clock_folder, records_root
-from firnline.journal.lease import LARGEST_SKEW_MS, Lease, LeaseTimes
+from firnline.journal.layout import RECORDS, RunId, records_root
+from firnline.journal.lease import Lease, LeaseTimes
 from firnline.journal.runs import Run, list_runs, load_run
-from firnline.model.locations import is_dotted, join, parse_location, within
+from firnline.model.locations import is_dotted, join, within
 from firnline.model.names import is_location
-from firnline.model.times import format_duration
 from firnline.ops.reachability.bounds import Bounds, place_of
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.table.absent import NoCheckpoints, no_tiers
+from firnline.ops.table.clocks import clock_at, clock_by, earliest_clock
 from firnline.plans.request import Request
 from firnline.policy.inherit import effective
 from firnline.policy.parse import Section, written_values
@@ -27,7 +26,7 @@ from firnline.ports.engines import ChooseEngine
 from firnline.ports.formats import State
 from firnline.ports.observing.watch import RunWatch
 from firnline.ports.progress import Progress, Silent
-from firnline.ports.stores import AS_CALLED, Checkpoints, Head, ReadWrite, RealNames
+from firnline.ports.stores import AS_CALLED, Checkpoints, ReadWrite, RealNames
 
 if TYPE_CHECKING:
     from firnline.ops.neighbours.index import Index
@@ -35,66 +34,6 @@ if TYPE_CHECKING:
     from firnline.ports.discard import Discard
     from firnline.ports.listings import ListRanges
     from firnline.ports.probe import StoreVerdicts
-
-
-@dataclass(frozen=True, slots=True)
-class StoreClock:
-    """The store's time, told by this machine: never later than it really is.
-
-    Metadata that comes from the future locks other engines out: Iceberg's Java refuses every commit whose own time lies
-    more than a minute before that of the metadata it is built on.
-    """
-
-    machine: Callable[[], int]
-    ahead_ms: int
-
-    def __call__(self) -> int:
-        return self.machine() - self.ahead_ms
-
-
-def clock_by(store: Head, key: str, machine: Callable[[], int]) -> StoreClock:
-    """Returns the store's clock, by the time that the store gave an object which was written just now.
-
-    Raises RefusedForSafety unless the two clocks are near each other: claims on a table are written and judged by the
-    machines' own. A store that tells no times leaves nothing to compare.
-    """
-    clock = _clock_told(store, key, machine)
-    if abs(clock.ahead_ms) > LARGEST_SKEW_MS:
-        raise RefusedForSafety(
-            f"this machine's clock and the store's differ by {format_duration(abs(clock.ahead_ms))}",
-            hint=f"set the clock; more than {format_duration(LARGEST_SKEW_MS)} makes every age wrong",
-        )
-    return clock
-
-
-def _clock_told(store: Head, key: str, machine: Callable[[], int]) -> StoreClock:
-    written_ms = store.head(key).modified_ms
-    # Read after the answer came, so what the requests took counts as ours: the time told is too early, never too late.
-    return StoreClock(machine, 0 if written_ms is None else machine() - written_ms)
-
-
-def clock_at(store: ReadWrite, root: str, machine: Callable[[], int], discard: Discard | None) -> StoreClock:
-    """Returns the store's clock, by an empty object that is written among the records at `root` and discarded again.
-
-    Raises RefusedForSafety as `clock_by` does.
-    """
-    with _moment(store, root, discard) as told:
-        return clock_by(store, told, machine)
-
-
-@contextmanager
-def _moment(store: ReadWrite, root: str, discard: Discard | None) -> Iterator[str]:
-    """Yields the name of an empty object that was written just now, for the store to date."""
-    from firnline.ports.discard import OwnKey
-
-    told = OwnKey(clock_folder(root), f"moment-{secrets.token_hex(16)}")
-    store.put(str(told), b"")
-    try:
-        yield str(told)
-    finally:
-        if discard is not None:
-            with suppress(FirnlineError):  # it is empty, and nobody looks for it
-                discard.discard([told])
 
 
 _HINT = "`firnline check store URI` shows what was tried"
@@ -390,32 +329,13 @@ class TableContext:
         1. The records lie in another store, or a folder on a disk of its own. Only the records' clock was looked at.
         2. The folder's is days behind. What a writer put there an hour ago looks older than any write takes.
         """
-        clocks = [self._clock_of(each, root) for each in folders if not _have_one_clock(each, root)]
-        return replace(self, now=max(clocks, key=lambda clock: clock.ahead_ms)) if clocks else self
-
-    def _clock_of(self, folder: str, root: str) -> StoreClock:
-        with _moment(self.store, join(folder, FOLDER), self.discard) as told:
-            ahead_ms = _clock_told(self.store, told, self.now).ahead_ms
-        if abs(ahead_ms) > LARGEST_SKEW_MS:
-            raise RefusedForSafety(
-                f"the clocks of {folder} and of the records in {root} differ by {format_duration(abs(ahead_ms))}",
-                hint="set the one that is wrong: files are as old as the store says that they lie in",
-            )
-        return StoreClock(self.now, max(0, ahead_ms))
+        return replace(self, now=earliest_clock(self.store, folders, root, self.now, self.discard))
 
     def by_the_store(self, state: State) -> TableContext:
         """Returns this place by the store's clock, for what is written without a lease. Raises RefusedForSafety like
         `lease`.
         """
         return replace(self, now=clock_at(self.store, self.root(state), self.now, self.discard))
-
-
-def _have_one_clock(folder: str, root: str) -> bool:
-    """Tells whether one clock dates the files of two folders: settings lead to one store of each kind, but two local
-    folders may be on disks of different servers.
-    """
-    schemes = {parse_location(each).scheme for each in (folder, root)}
-    return within(folder, root) or (len(schemes) == 1 and "file" not in schemes)
 
 
 def has_uuid(table: Registered, uuid: str) -> bool:
