@@ -23,6 +23,7 @@ from firnline.ops.runs.status import RunStatus
 from firnline.policy.holds import format_hold
 from firnline.policy.parse import parse_policy
 from firnline.stores.objects import ObjectStores
+from harness.crowds import Crowd
 from harness.days import process_on_its_day
 from harness.disks import local
 from harness.forgery import Forgery
@@ -245,6 +246,17 @@ def test_a_plan_that_is_gone_stops_every_other_run_until_its_own_has_ended(
         process_on_its_day(world).expire(world.table, **everything)
     hidden.rename(plan)
     assert process_on_its_day(world).undo(str(in_grace.run.id)).state == "undone"
+
+
+def test_a_table_in_a_folder_called_events_has_lost_no_plan(tmp_path: Path) -> None:
+    crowd = Crowd.make(tmp_path)
+    crowd.table("events")
+    for grace in ("1h", "0s"):
+        crowd.process().expire(
+            crowd.name("events"), older_than=crowd.clock(), retain_last=1, grace=grace, blast_radius=1.0
+        )
+    assert [run.state for run in crowd.process().runs(crowd.name("events"))] == ["committed"]
+    crowd.check()
 
 
 def test_a_run_that_died_before_it_had_a_plan_stops_nobody(world: World, in_grace: RunStatus) -> None:

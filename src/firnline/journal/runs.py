@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
@@ -26,10 +26,10 @@ from firnline.journal.events import (
     append_event,
     are_sealed,
     misfit,
-    read_event,
     read_events,
 )
 from firnline.journal.layout import RecordFolder, RunId
+from firnline.journal.lost_plans import plans_since
 from firnline.journal.parts import CHANGED, Seals, put_own, seal
 from firnline.model.locations import join
 from firnline.model.removals import Removal
@@ -351,7 +351,7 @@ def list_runs(
     """
     keys = sorted(each.key for each in store.list(join(root, "runs") + "/"))
     plans = [key for key in keys if key.endswith("/plan.json")]
-    _refuse_lost_plans(store, keys, {key.removesuffix("plan.json") for key in plans})
+    plans = sorted([*plans, *plans_since(store, keys, {key.removesuffix("plan.json") for key in plans})])
     known = {} if finished is None else finished
     runs = []
     for key in plans:
@@ -362,25 +362,6 @@ def list_runs(
             if run.is_finished:
                 known[key] = run
     return sorted(runs, key=lambda run: (run.events[0].at_ms, run.id.stamp))  # stamps tell whole seconds
-
-
-def _refuse_lost_plans(store: EventStore, keys: Sequence[str], planned: Container[str]) -> None:
-    """Raises UnreadableMetadata where a run has not ended, and its plan is gone: `keys` are all of its root in order,
-    `planned` the folders with a plan.
-
-    1. A rule of the bucket removes what is a week old, and a run waits longer: its plan came first, and goes first.
-    2. A folder without a plan is no run. The next one purges what this one would bring back.
-    3. The plan is restored, as the bucket keeps versions, and the run cannot be undone any more.
-
-    The first event is written before the plan, so that alone is a process that died.
-    """
-    folders = ((key.partition("/events/")[0] + "/", key) for key in keys if "/events/" in key and key.endswith(".json"))
-    for folder, last in dict(each for each in folders if each[0] not in planned).items():
-        if not last.endswith("/000001.json") and read_event(store, last).state not in FINISHED:
-            raise UnreadableMetadata(
-                f"the record in {folder} lacks its plan, and the run had not ended",
-                hint="restore plan.json; what removes old objects must leave these records alone",
-            )
 
 
 def in_commit_order(runs: list[Run]) -> list[Run]:
