@@ -41,7 +41,7 @@ def refuse_wrong_clock(
     from firnline.app.stores import Stores
     from firnline.formats.icechunk.reading.tip import branch_tip
     from firnline.journal.layout import records_root
-    from firnline.ops.table.context import clock_at
+    from firnline.ops.table.clocks import clock_at
     from firnline.policy.parse import Section
     from firnline.ports.catalogs import TableName
 

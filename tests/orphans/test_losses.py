@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from firnline.errors import CollectionForbidden, NoSuchTable, RefusedForSafety, StoreError, UnreadableMetadata
-from firnline.model.times import DAY_MS, HOUR_MS
+from firnline.model.times import DAY_MS, HOUR_MS, MINUTE_MS
 from firnline.ports.listings import ObjectClass
 from harness.crowds import Crowd
 from harness.disks import local
@@ -341,6 +342,19 @@ def test_what_a_clock_ahead_took_for_old_is_not_left_to_the_next_process(crowd: 
         crowd.process().orphans(crowd.name("t"), grace="0s", consent=lambda plan: True)
     crowd.clock.skew_ms = 0
     crowd.process().resume(crowd.name("t"))
+    assert young in crowd.files()
+
+
+@pytest.mark.parametrize("behind_ms", [2 * DAY_MS, 4 * MINUTE_MS])
+def test_the_floor_is_by_the_clock_of_the_tables_disk_where_records_are_elsewhere(crowd: Crowd, behind_ms: int) -> None:
+    """The clock of the records is right, and that is the only one that the lease looks at."""
+    crowd.table("t")
+    crowd.clock.behind[f"{crowd.lake}/"] = behind_ms
+    young = crowd.stray("t/data/young.parquet", days=1 + behind_ms / DAY_MS / 2)  # not yet a day old, on that disk
+    process = crowd.process(policy=f"records: {crowd.folder}/records")
+    far_off = pytest.raises(RefusedForSafety, match=r"clocks of .* differ by 1d23h")
+    with far_off if behind_ms > DAY_MS else nullcontext():
+        process.orphans(crowd.name("t"), grace="0s", older_than="1d", consent=lambda plan: True)
     assert young in crowd.files()
 
 

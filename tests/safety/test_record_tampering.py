@@ -23,6 +23,7 @@ from firnline.ops.runs.status import RunStatus
 from firnline.policy.holds import format_hold
 from firnline.policy.parse import parse_policy
 from firnline.stores.objects import ObjectStores
+from harness.crowds import Crowd
 from harness.days import process_on_its_day
 from harness.disks import local
 from harness.forgery import Forgery
@@ -222,6 +223,49 @@ def elsewhere(world: World, folder: Path) -> Process:
     process = process_on_its_day(world)
     process.places.config = replace(process.places.config, settings=parse_policy(f"records: file://{folder}").settings)
     return process
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_plan_that_is_gone_stops_every_other_run_until_its_own_has_ended(
+    world: World, in_grace: RunStatus, has_ended: bool
+) -> None:
+    """A rule of the bucket removes what is old, and the plan is older than the events. Where versions are kept it can
+    come back; what another run purged meanwhile cannot.
+    """
+    if has_ended:
+        purge(world, in_grace)
+    plan = folder(in_grace, "plan")
+    hidden = plan.rename(world.folder / "plan.json")
+    world.writer.compact()  # what the first run's snapshots need is needed by no newer one any more
+    world.writer.append(1)
+    everything: Any = {"grace": "0s", "older_than": world.clock() + 1_000, "retain_last": 1, "blast_radius": 1.0}
+    if has_ended:
+        assert process_on_its_day(world).expire(world.table, **everything).state == "done"
+        return
+    with pytest.raises(UnreadableMetadata, match="lacks its plan"):
+        process_on_its_day(world).expire(world.table, **everything)
+    hidden.rename(plan)
+    assert process_on_its_day(world).undo(str(in_grace.run.id)).state == "undone"
+
+
+def test_a_table_in_a_folder_called_events_has_lost_no_plan(tmp_path: Path) -> None:
+    crowd = Crowd.make(tmp_path)
+    crowd.table("events")
+    for grace in ("1h", "0s"):
+        crowd.process().expire(
+            crowd.name("events"), older_than=crowd.clock(), retain_last=1, grace=grace, blast_radius=1.0
+        )
+    assert [run.state for run in crowd.process().runs(crowd.name("events"))] == ["committed"]
+    crowd.check()
+
+
+def test_a_run_that_died_before_it_had_a_plan_stops_nobody(world: World, in_grace: RunStatus) -> None:
+    purge(world, in_grace)
+    first = folder(in_grace, "events") / "000001.json"
+    events = first.parent.parent.with_name("20260101T000000Z-abcdef") / "events"
+    events.mkdir(parents=True)
+    shutil.copy(first, events)
+    assert process_on_its_day(world).runs(world.table)[-1].state == "done"
 
 
 def test_records_stay_where_the_first_commit_pinned_them(world: World, in_grace: RunStatus, tmp_path: Path) -> None:

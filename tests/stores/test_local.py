@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,6 +20,7 @@ from firnline.policy.limits import StoreLimits
 from firnline.policy.parse import parse_policy
 from firnline.ports.delete import Doomed, Fate
 from firnline.ports.stores import ReadWrite
+from firnline.stores import local
 from firnline.stores.delete import ObjectDelete
 from firnline.stores.objects import ObjectStores
 from firnline.stores.throttle import Lanes, Throttle
@@ -196,6 +201,40 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not isinstance(failed.value, ObjectNotFound)
     assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
     assert os.listdir(tmp_path / "folder") == []
+
+
+@contextmanager
+def no_file_larger_than(size: int) -> Iterator[None]:
+    """The kernel refuses to let a file grow further, as it does on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_what_a_full_disk_did_not_take_is_certainly_not_there(tmp_path: Path) -> None:
+    """An outcome that nobody knows would have a command say that of a commit, and leave its lease to run out."""
+    key, store = str(tmp_path / "new" / "claim"), Retrying(ObjectStores())
+    with no_file_larger_than(10), pytest.raises(StoreError, match="cannot be written: File too large") as refused:
+        store.put_if_absent(key, b"more than there is room for")
+    assert "make room" in refused.value.hint
+    store.put_if_absent(key, b"later")
+
+
+def test_a_full_disk_that_took_the_name_is_asked_what_became_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file has its name, and what is to make that durable fails: then it must be read back."""
+
+    def full(folder: str) -> None:
+        monkeypatch.undo()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(local, "_sync_folder", full)
+    Retrying(ObjectStores()).put_if_absent(str(tmp_path / "claim"), b"mine")
+    assert (tmp_path / "claim").read_bytes() == b"mine"
 
 
 def test_a_name_that_is_not_utf8_stops_the_listing(tmp_path: Path) -> None:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+import gc
+from weakref import ref
 
+import pytest
+from botocore.loaders import JSONFileLoader
+
+from firnline.app.places import places_of
+from firnline.app.stores import MOST_OPEN
 from firnline.errors import PermanentStoreError
+from firnline.policy.parse import Section
 from firnline.stores.buckets import Buckets
 from firnline.stores.keys import object_key
 from firnline.stores.s3.places import open_s3
@@ -141,6 +148,31 @@ class TestOpening:
         monkeypatch.setenv("AWS_SESSION_TOKEN", "of another account")
         frozen = open_s3(KEYS)._credentials.get_frozen_credentials()
         assert (frozen.access_key, frozen.secret_key, frozen.token) == ("somebody", "a-secret", None)
+
+    def test_boto3_has_the_same_keys_as_obstore(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("AWS_SESSION_TOKEN", "of another account")
+        for token in (None, "one", "two"):
+            place = open_s3({**KEYS, **({} if token is None else {"s3.session-token": token})})
+            both = place._credentials, place.client._request_signer._credentials
+            assert {(each.access_key, each.secret_key, each.token) for each in both} == {
+                ("somebody", "a-secret", token)
+            }
+
+    def test_keys_that_a_catalog_hands_out_anew_cost_little(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A lake may have a thousand tables, each with keys of its own: what botocore knows of S3 is read once."""
+        open_s3({**KEYS, "s3.session-token": "first"})
+        read, load = list[str](), JSONFileLoader.load_file
+        monkeypatch.setattr(JSONFileLoader, "load_file", lambda me, path: read.append(path) or load(me, path))
+        open_s3({**KEYS, "s3.session-token": "second"})
+        assert read == []
+
+    def test_stores_that_keys_were_handed_out_for_do_not_pile_up(self) -> None:
+        """A purge asks for the other tables' before each batch, and is given others every time."""
+        stores = places_of(Section()).stores
+        opened = [ref(stores.open({**KEYS, "s3.session-token": f"token {look}"})) for look in range(3 * MOST_OPEN)]
+        gc.collect()
+        assert 0 < sum(each() is not None for each in opened) <= MOST_OPEN
+        assert stores.open({**KEYS, "s3.session-token": f"token {len(opened) - 1}"}) is opened[-1]()
 
 
 class TestServers:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from firnline.app.catalogs import Catalogs, absolute
@@ -48,6 +50,38 @@ class Pacing:
     reads: float | None = None
 
 
+MOST_OPEN = 64
+
+
+class LastUsed:
+    """The stores that were used last, one for equal settings. Who works with another one still has it.
+
+    1. A catalog hands out credentials of their own for each table, and others with each look at it.
+    2. A purge looks at every table of the lake before each batch: a night of that opens more stores than memory holds.
+    """
+
+    def __init__(self) -> None:
+        self._stores: OrderedDict[frozenset[tuple[str, str]], ReadWrite] = OrderedDict()
+        self._finding = Lock()
+
+    def __len__(self) -> int:
+        return len(self._stores)
+
+    def get(self, settings: Mapping[str, str], new: Callable[[], ReadWrite]) -> ReadWrite:
+        """Returns the store behind some settings; `new` makes one, outside of the lock: it may ask the network."""
+        key = frozenset(settings.items())
+        with self._finding:
+            if key in self._stores:
+                self._stores.move_to_end(key)
+                return self._stores[key]
+        made = new()
+        with self._finding:
+            found = self._stores.setdefault(key, made)
+            while len(self._stores) > MOST_OPEN:
+                self._stores.popitem(last=False)
+        return found
+
+
 @dataclass
 class Stores:
     """Opens every table's store by its own catalog's settings, and probes it once before a run works there."""
@@ -55,8 +89,8 @@ class Stores:
     config: Section = field(repr=False)
     catalogs: Catalogs
     pacing: Pacing = field(default_factory=Pacing)
-    _opened: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
-    _reached: dict[frozenset[tuple[str, str]], ReadWrite] = field(default_factory=dict, init=False, repr=False)
+    _opened: LastUsed = field(default_factory=LastUsed, init=False, repr=False)
+    _reached: LastUsed = field(default_factory=LastUsed, init=False, repr=False)
     _throttles: dict[str, Throttle] = field(default_factory=dict, init=False, repr=False)
     _probed: dict[tuple[str, str], dict[str, StoreVerdicts]] = field(default_factory=dict, init=False, repr=False)
 
@@ -79,10 +113,7 @@ class Stores:
         from firnline.stores.wrappers.paced import Paced
         from firnline.stores.wrappers.retry import Retrying
 
-        key = frozenset(settings.items())
-        if key not in self._opened:
-            self._opened[key] = Retrying(Paced(self._unpaced(settings), self._throttle(settings)))
-        return self._opened[key]
+        return self._opened.get(settings, lambda: Retrying(Paced(self._unpaced(settings), self._throttle(settings))))
 
     def prompt(self, settings: Mapping[str, str]) -> ReadWrite:
         """Returns the same store for a lease, which asks little, and waits behind no other: a renewal that stands in
@@ -96,11 +127,11 @@ class Stores:
     def _unpaced(self, settings: Mapping[str, str]) -> ReadWrite:
         from firnline.stores.objects import ObjectStores
 
-        key = frozenset(settings.items())
-        if key not in self._reached:
+        def new() -> ReadWrite:
             refuse_silent_store(settings)
-            self._reached.setdefault(key, ObjectStores(settings))
-        return self._reached[key]
+            return ObjectStores(settings)
+
+        return self._reached.get(settings, new)
 
     def measure(self, name: TableName, folder: str) -> float | None:
         """Returns how many reads a second the store of a table answers; None where its folder has no object."""

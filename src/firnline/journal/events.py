@@ -229,11 +229,16 @@ def read_events(store: EventStore, folder: RecordFolder) -> list[Event]:
     tampered with: nothing goes on.
     """
     keys = sorted(each.key for each in store.list(folder.events) if each.key.endswith(".json"))
-    events = [_parse(store.get(key), key) for key in keys]
+    events = [read_event(store, key) for key in keys]
     are_numbered = [event.number for event in events] == list(range(1, len(events) + 1))
     if not are_numbered or not all(new.state in MOVES[old.state] for old, new in pairwise(events)):
         raise UnreadableMetadata(f"the events in {folder.events} are not whole", hint="restore the run's record")
     return events
+
+
+def read_event(store: Get, key: str) -> Event:
+    """Returns one event. Raises UnreadableMetadata where it is none."""
+    return _parse(store.get(key), key)
 
 
 def append_event(
@@ -278,7 +283,7 @@ def are_sealed(events: Sequence[Event], folder: RecordFolder, sealing: Sealing) 
 def _is_ours(store: EventStore, key: str, event: Event, unclear: FirnlineError) -> bool:
     """Tells whose write it was. Raises OutcomeUnknown with what made it unclear: a disk that is full is to be named."""
     try:
-        return _parse(store.get(key), key).write_id == event.write_id
+        return read_event(store, key).write_id == event.write_id
     except StoreError as silent:
         hint = unclear.flags or "`firnline resume` settles it"
         raise OutcomeUnknown(f"cannot read back {key}: {unclear.message}", hint) from silent

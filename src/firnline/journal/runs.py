@@ -29,6 +29,7 @@ from firnline.journal.events import (
     read_events,
 )
 from firnline.journal.layout import RecordFolder, RunId
+from firnline.journal.lost_plans import plans_since
 from firnline.journal.parts import CHANGED, Seals, put_own, seal
 from firnline.model.locations import join
 from firnline.model.removals import Removal
@@ -348,8 +349,9 @@ def list_runs(
     Who asks again and again hands in `finished`, which remembers what can never move again: a table may have a
     thousand runs behind it, each of several objects.
     """
-    base = join(root, "runs") + "/"
-    plans = sorted(each.key for each in store.list(base) if each.key.endswith("/plan.json"))
+    keys = sorted(each.key for each in store.list(join(root, "runs") + "/"))
+    plans = [key for key in keys if key.endswith("/plan.json")]
+    plans = sorted([*plans, *plans_since(store, keys, {key.removesuffix("plan.json") for key in plans})])
     known = {} if finished is None else finished
     runs = []
     for key in plans:

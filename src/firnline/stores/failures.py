@@ -68,7 +68,7 @@ _KINDS: tuple[tuple[tuple[str, ...], type[StoreError], str, str], ...] = (
         ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "InvalidToken", "RequestExpired"),
         ExpiredCredentials,
         "the credentials for {bucket} have expired: {said}",
-        "log in again, then try again",
+        "log in again, unless a catalog hands them out, anew for each command; `firnline resume` goes on with a run",
     ),
     (
         (

@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from errno import EDQUOT, EFBIG, ELOOP, ENAMETOOLONG, ENOENT, ENOSPC, ENOTDIR
+from errno import EDQUOT, EFBIG, ELOOP, ENAMETOOLONG, ENOENT, ENOSPC, ENOTDIR, EROFS
 from stat import S_ISDIR, S_ISREG
 from uuid import uuid4
 
@@ -27,6 +27,7 @@ from firnline.stores.keys import Key, object_key
 Piece = bytes | memoryview
 
 _UNFINISHED = re.compile(r"\.firnline-tmp-[0-9a-f]{32}")
+_FULL = (ENOSPC, EDQUOT, EFBIG)
 _NO_ROOM = "make room on that disk; `firnline resume`, or the worker's next round, goes on with what was begun"
 NOTHING_THERE = (ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG)
 """What the system says of a path at which there is nothing. Whatever else it says, something may be there, unseen."""
@@ -96,7 +97,8 @@ class LocalFiles:
         """
         with _writing(key.text), _written(key.path, pieces) as unfinished:
             check(unfinished)
-            os.link(unfinished, key.path)
+            with _never_written(key.path):
+                os.link(unfinished, key.path)
 
     def pieces(self, key: Key, size: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
         """Yields what is in a file, `size` bytes at a time: all of it, or from one byte to another."""
@@ -279,10 +281,11 @@ def written_ns(stat: os.stat_result) -> int:
 def _written(path: str, pieces: Iterable[Piece]) -> Iterator[str]:
     """Yields a hidden file beside `path` that durably holds the pieces; the caller gives it its name."""
     folder = os.path.dirname(path)
-    _make_folder(folder)
+    with _never_written(path):
+        _make_folder(folder)
     unfinished = os.path.join(folder, f".firnline-tmp-{uuid4().hex}")
     try:
-        with open(unfinished, "xb") as file:
+        with _never_written(path), open(unfinished, "xb") as file:
             for piece in pieces:
                 file.write(piece)
             file.flush()
@@ -333,11 +336,25 @@ def _writing(key: str) -> Iterator[None]:
 
 
 @contextmanager
+def _never_written(path: str) -> Iterator[None]:
+    """Makes the failure of a disk that takes nothing more a lasting one, before the file has its name: it certainly is
+    not there, and a command that had to find that out would call it unknown what became of its commit.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (*_FULL, EROFS):
+            raise
+        hint = "mount it so that it can be written to" if error.errno == EROFS else _NO_ROOM
+        raise PermanentStoreError(f"{path!r} cannot be written: {error.strerror}", hint) from error
+
+
+@contextmanager
 def _failing(key: str) -> Iterator[None]:
     try:
         yield
     except PermissionError as error:
         raise PermanentStoreError(f"no permission for {key!r}: {error.strerror}", "ask its owner") from error
     except OSError as error:
-        hint = _NO_ROOM if error.errno in (ENOSPC, EDQUOT, EFBIG) else ""
+        hint = _NO_ROOM if error.errno in _FULL else ""
         raise StoreError(f"{key!r} failed: {error.strerror or error}", hint) from error

@@ -19,11 +19,13 @@ from firnline.stores import local
 class Clock:
     """The time of a world: the real one, moved on by hand, so that leases and grace can end at once.
 
-    The store's clock is moved on with it; `skew_ms` is how far this machine's own is ahead of the store's.
+    The store's clock is moved on with it; `skew_ms` is how far this machine's own is ahead of the store's, and `behind`
+    by how much folders on disks of their own are behind the store.
     """
 
     ahead_ms: int = 0
     skew_ms: int = 0
+    behind: dict[str, int] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict, repr=False)
 
     def __call__(self) -> int:
@@ -31,6 +33,10 @@ class Clock:
 
     def advance(self, ms: int) -> None:
         self.ahead_ms += ms
+
+    def at(self, key: str) -> int:
+        """Returns how far ahead of the disk an object is dated that is written now."""
+        return self.ahead_ms - sum(ms for folder, ms in self.behind.items() if key.startswith(folder))
 
 
 @dataclass(frozen=True)
@@ -62,12 +68,12 @@ class Dated:
         return self.store.links(folder)
 
     def put(self, key: str, data: bytes) -> None:
-        self.clock.written[key] = self.clock.ahead_ms
+        self.clock.written[key] = self.clock.at(key)
         self.store.put(key, data)
 
     def put_if_absent(self, key: str, data: bytes) -> None:
         before = self.clock.written.get(key)
-        self.clock.written[key] = self.clock.ahead_ms  # also where the answer gets lost
+        self.clock.written[key] = self.clock.at(key)  # also where the answer gets lost
         try:
             self.store.put_if_absent(key, data)
         except AlreadyExists:  # a try that never got there dates nothing
@@ -78,7 +84,7 @@ class Dated:
         return self.store.get_tagged(key)
 
     def put_if_match(self, key: str, data: bytes, seen: TaggedObject) -> None:
-        self.clock.written[key] = self.clock.ahead_ms
+        self.clock.written[key] = self.clock.at(key)
         self.store.put_if_match(key, data, seen)
 
 

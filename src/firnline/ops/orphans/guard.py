@@ -43,8 +43,10 @@ class LakeGuard:
     held: dict[str, str | None] = field(default_factory=dict)
     bounds: Bounds = NOWHERE
     is_sound: bool = False
+    is_timed: bool = False
 
     def look_again(self) -> None:
+        self._go_by_the_files_clocks()
         self.work.real.forget()
         now_ms = self.work.now()
         state = self.work.source.load()
@@ -61,6 +63,14 @@ class LakeGuard:
         self._ask(neighbours, now_ms)
         self.held.clear()
         self.held.update(_words(neighbours, now_ms, names_of(self.work, self.run)))
+
+    def _go_by_the_files_clocks(self) -> None:
+        """Goes by the clocks that date the searched files, from the first look on. Raises RefusedForSafety where one is
+        far from that of the records, by which the lease told the time.
+        """
+        if not self.is_timed:
+            self.work = self.work.by_clocks_of(self.search["scope"]["folders"], self.run.folder.root)
+            self.is_timed = True
 
     def look_back(self) -> None:
         with suppress(FirnlineError):

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from firnline.errors import AccessDenied, FirnlineError, NoSuchTable, OutcomeUnknown, RefusedForSafety, TableMoved
 from firnline.journal.events import UNSEALED, Sealing
-from firnline.journal.layout import RECORDS, RunId, clock_folder, records_root
-from firnline.journal.lease import LARGEST_SKEW_MS, Lease, LeaseTimes
+from firnline.journal.layout import RECORDS, RunId, records_root
+from firnline.journal.lease import Lease, LeaseTimes
 from firnline.journal.runs import Run, list_runs, load_run
 from firnline.model.locations import is_dotted, join, within
 from firnline.model.names import is_location
-from firnline.model.times import format_duration
 from firnline.ops.reachability.bounds import Bounds, place_of
 from firnline.ops.runs.decision import policy_in_force
 from firnline.ops.table.absent import NoCheckpoints, no_tiers
+from firnline.ops.table.clocks import clock_at, clock_by, earliest_clock
 from firnline.plans.request import Request
 from firnline.policy.inherit import effective
 from firnline.policy.parse import Section, written_values
@@ -27,7 +26,7 @@ from firnline.ports.engines import ChooseEngine
 from firnline.ports.formats import State
 from firnline.ports.observing.watch import RunWatch
 from firnline.ports.progress import Progress, Silent
-from firnline.ports.stores import AS_CALLED, Checkpoints, Head, ReadWrite, RealNames
+from firnline.ports.stores import AS_CALLED, Checkpoints, ReadWrite, RealNames
 
 if TYPE_CHECKING:
     from firnline.ops.neighbours.index import Index
@@ -35,55 +34,6 @@ if TYPE_CHECKING:
     from firnline.ports.discard import Discard
     from firnline.ports.listings import ListRanges
     from firnline.ports.probe import StoreVerdicts
-
-
-@dataclass(frozen=True, slots=True)
-class StoreClock:
-    """The store's time, told by this machine: never later than it really is.
-
-    Metadata that comes from the future locks other engines out: Iceberg's Java refuses every commit whose own time lies
-    more than a minute before that of the metadata it is built on.
-    """
-
-    machine: Callable[[], int]
-    ahead_ms: int
-
-    def __call__(self) -> int:
-        return self.machine() - self.ahead_ms
-
-
-def clock_by(store: Head, key: str, machine: Callable[[], int]) -> StoreClock:
-    """Returns the store's clock, by the time that the store gave an object which was written just now.
-
-    Raises RefusedForSafety unless the two clocks are near each other: claims on a table are written and judged by the
-    machines' own. A store that tells no times leaves nothing to compare.
-    """
-    written_ms = store.head(key).modified_ms
-    # Read after the answer came, so what the requests took counts as ours: the time told is too early, never too late.
-    ahead_ms = 0 if written_ms is None else machine() - written_ms
-    if abs(ahead_ms) > LARGEST_SKEW_MS:
-        raise RefusedForSafety(
-            f"this machine's clock and the store's differ by {format_duration(abs(ahead_ms))}",
-            hint=f"set the clock; more than {format_duration(LARGEST_SKEW_MS)} makes every age wrong",
-        )
-    return StoreClock(machine, ahead_ms)
-
-
-def clock_at(store: ReadWrite, root: str, machine: Callable[[], int], discard: Discard | None) -> StoreClock:
-    """Returns the store's clock, by an empty object that is written among the records at `root` and discarded again.
-
-    Raises RefusedForSafety as `clock_by` does.
-    """
-    from firnline.ports.discard import OwnKey
-
-    told = OwnKey(clock_folder(root), f"moment-{secrets.token_hex(16)}")
-    store.put(str(told), b"")
-    try:
-        return clock_by(store, str(told), machine)
-    finally:
-        if discard is not None:
-            with suppress(FirnlineError):  # it is empty, and nobody looks for it
-                discard.discard([told])
 
 
 _HINT = "`firnline check store URI` shows what was tried"
@@ -350,6 +300,15 @@ class TableContext:
             held.release()
         if self.discard is not None:
             self.discard.discard(held.superseded())
+
+    def by_clocks_of(self, folders: Iterable[str], root: str) -> TableContext:
+        """Returns this place, which goes by the earliest of several clocks: that of the records at `root`, and those of
+        folders where the ages of files count. Raises RefusedForSafety where they are far from each other.
+
+        1. The records lie in another store, or a folder on a disk of its own. Only the records' clock was looked at.
+        2. The folder's is days behind. What a writer put there an hour ago looks older than any write takes.
+        """
+        return replace(self, now=earliest_clock(self.store, folders, root, self.now, self.discard))
 
     def by_the_store(self, state: State) -> TableContext:
         """Returns this place by the store's clock, for what is written without a lease. Raises RefusedForSafety like

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -66,11 +67,14 @@ class S3Place:
 
 def open_s3(properties: Properties) -> S3Place:
     """Returns the S3 of a catalog. Raises BadCredentials where no credentials are found anywhere."""
-    environment = tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("AWS_")))
     try:
-        return _opened(s3_settings(properties), environment)
+        return _opened(s3_settings(properties), _environment())
     except (botocore.exceptions.BotoCoreError, ValueError) as error:
         raise PermanentStoreError(f"S3 cannot be set up: {error}", "check the s3.* settings of the catalog") from error
+
+
+def _environment() -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, value) for name, value in os.environ.items() if name.startswith("AWS_")))
 
 
 @lru_cache(maxsize=8)
@@ -115,24 +119,63 @@ def _assumed(settings: S3Settings, session: Any, source: Any) -> Any:
 
 def _client(settings: S3Settings, credentials: Any) -> Any:
     """Returns boto3's client. It never retries by itself: the throttle must see every refusal."""
-    inner = botocore.session.Session(profile=settings.profile)
-    if credentials is not None:
-        inner._credentials = credentials
-    session = boto3.Session(botocore_session=inner)
-    has_endpoint = settings.endpoint is not None or not _is_aws(session)
-    config = botocore.config.Config(
+    keys = _given_keys(settings)
+    session = _session(settings.profile, credentials) if keys is None else _shared_session(settings.profile)
+    with _making:
+        has_endpoint = settings.endpoint is not None or not _is_aws(session)
+        region = settings.region or session.region_name or "us-east-1"
+        config = _config(settings, has_endpoint, signs=credentials is not None)
+        return session.client("s3", region_name=region, endpoint_url=settings.endpoint, config=config, **(keys or {}))
+
+
+def _config(settings: S3Settings, has_endpoint: bool, signs: bool) -> botocore.config.Config:
+    return botocore.config.Config(
         connect_timeout=settings.connect_timeout_s,
         read_timeout=settings.request_timeout_s,
         retries={"total_max_attempts": 1},
         max_pool_connections=_CONNECTIONS,
         proxies=None if settings.proxy is None else {"http": settings.proxy, "https": settings.proxy},
-        signature_version=UNSIGNED if credentials is None else None,
+        signature_version=None if signs else UNSIGNED,
         s3={"addressing_style": settings.addressing(has_endpoint)},
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
     )
-    region = settings.region or session.region_name or "us-east-1"
-    return session.client("s3", region_name=region, endpoint_url=settings.endpoint, config=config)
+
+
+def _given_keys(settings: S3Settings) -> dict[str, str | None] | None:
+    """Returns the keys that a client is made with; None where they come from elsewhere, or refresh themselves."""
+    if settings.anonymous or settings.role_arn is not None or not settings.access_key_id:
+        return None
+    return {
+        "aws_access_key_id": settings.access_key_id,
+        "aws_secret_access_key": settings.secret_access_key,
+        "aws_session_token": settings.session_token,
+    }
+
+
+def _session(profile: str | None, credentials: Any) -> boto3.Session:
+    inner = botocore.session.Session(profile=profile)
+    if credentials is not None:
+        inner._credentials = credentials
+    return boto3.Session(botocore_session=inner)
+
+
+_making = Lock()
+"""A session makes one client at a time."""
+
+
+def _shared_session(profile: str | None) -> boto3.Session:
+    """Returns a session for clients that are given their keys, the same one every time.
+
+    1. A catalog hands out keys of their own for each table, and others with each look at it.
+    2. A session reads all that botocore knows of S3: half a second, and 12 MB. A lake of a thousand tables has no room.
+    """
+    return _session_in(profile, _environment())
+
+
+@lru_cache(maxsize=4)
+def _session_in(profile: str | None, environment: tuple[tuple[str, str], ...]) -> boto3.Session:
+    return _session(profile, None)
 
 
 def _is_aws(session: Any) -> bool:
