@@ -63,6 +63,23 @@ def test_a_broken_file_is_a_usage_error(home: Path, text: str) -> None:
         load_catalogs()
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("catalog: {lake: {type: rest}}\n", "line 1 has braces or brackets, which PyIceberg does not take"),
+        ("catalog:\n  lake:\n    uri: a\n    uri: b\n", "line 4 has a key for the second time"),
+        ("catalog:\n  lake: &all\n    uri: a\n", "line 2 has an anchor, which PyIceberg does not take"),
+        ("catalog:\n  lake:\n    uri: !!str a\n", "line 3 has a tag, which PyIceberg does not take"),
+        ("catalog:\n  lake:\n    uri: a\n  far:\n      uri: b\n", "is indented otherwise than the mapping before it"),
+    ],
+)
+def test_what_is_sound_yaml_and_not_taken_by_pyiceberg_is_named(home: Path, text: str, said: str) -> None:
+    """Every other reader of YAML takes it: a user who is told only the line looks for a slip that is not there."""
+    (home / ".pyiceberg.yaml").write_text(text)
+    with pytest.raises(UsageError, match=said):
+        load_catalogs()
+
+
 def test_a_relative_path_starts_from_the_current_folder_as_in_pyiceberg(tmp_path: Path) -> None:
     uri = "sqlite:///catalog.db"
     PyIcebergCatalog("lake", uri=uri, warehouse=str(tmp_path)).create_namespace("a")

@@ -128,6 +128,9 @@ def test_after_that_time_it_is_committed_and_waits_for_readers_and_cannot_be_und
     (done,) = act(subject.table)
     assert done.state == "done"
     assert done.outcomes["deleted"].files >= 4
+    with pytest.raises(RefusedForSafety, match="it is purged since") as late:
+        subject.lake.undo(run)
+    assert late.value.hint.endswith("undo works until the commit"), "and not from it on"
     subject.check_reads()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as Xml
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,19 @@ def test_a_table_shows_its_commits_after_they_expired(world: World, tmp_path: Pa
     late, _ = world.process().history(world.table, since=format_instant(world.clock() - 5 * DAY_MS))
     assert late.expired == 0
     assert json.dumps(after.to_json())
+
+
+@pytest.mark.parametrize("ages", [(timedelta(days=400), "100d"), ("400d", timedelta(days=100))])
+def test_days_are_asked_for_by_age_in_python_too(world: World, ages: tuple[timedelta | str, timedelta | str]) -> None:
+    """As `--since 400d` does it; refused, an age would have to be counted back by hand."""
+    lake = world.process()
+    span = lake.history(world.table, since=ages[0], until=ages[1])[0].span
+    assert span.since_ms is not None
+    assert span.until_ms is not None
+    assert round((span.until_ms - span.since_ms) / DAY_MS, 3) == 300
+    (answer,) = lake.several([world.table]).history(since=ages[0])
+    assert answer.value is not None
+    assert answer.value.span.since_ms == pytest.approx(span.since_ms, abs=DAY_MS)
 
 
 def test_a_png_is_drawn_too(world: World, tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from firnline.cli.main import main
-from firnline.errors import RefusedForSafety, UsageError
+from firnline.errors import RefusedForSafety, UnsupportedFormat, UsageError
 from firnline.testing.folder_process import FolderProcess
 
 from .repositories import lying
@@ -20,6 +21,18 @@ def shown(capsys: pytest.CaptureFixture[str], *said: str) -> str:
     with pytest.raises(SystemExit):
         main(list(said))
     return capsys.readouterr().out
+
+
+def test_without_the_library_no_run_is_begun(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run was written down, waited for half of its grace, and only its commit said what is missing."""
+    monkeypatch.setitem(sys.modules, "icechunk", None)
+    process = FolderProcess()
+    for grace in ("24h", "0s"):
+        with pytest.raises(UnsupportedFormat, match="is not changed here") as refused:
+            process.expire(str(small), keep={"last": 1}, grace=grace, blast_radius=1.0)
+        assert "install the icechunk package" in refused.value.hint
+    assert process.plan(str(small), keep={"last": 1}).plan.expire
+    assert process.runs(str(small)) == []
 
 
 @pytest.mark.parametrize("policy", ["", "keep: {within: 90d}"])

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 from hypothesis import given
@@ -191,12 +192,33 @@ def test_the_parts_of_a_name_are_a_table_as_pyiceberg_has_them(
     assert lake.several(name).named == (name,), "one name is one table"
 
 
+def test_a_pattern_where_one_table_is_asked_for_is_told_what_takes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`no table lake.ns."*"` named one that nobody had asked for, and left open what takes patterns."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__URI", f"sqlite:///{tmp_path}/lake.db")
+    SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/lake.db", warehouse=f"file://{tmp_path}/w").create_namespace("ns")
+    for asks in (Lake.plan, Lake.check, Lake.tags):
+        with pytest.raises(NoSuchTable, match=r"one table is asked for here, and lake\.ns\.\* is a pattern") as refused:
+            asks(firnline.open(), "lake.ns.*")
+        assert "lake.several(" in str(refused.value.hint)
+
+
 @pytest.mark.parametrize("table", [None, 3, (), ("ns", 3), ("ns", None), b"lake.ns.plain"])
 def test_what_names_no_table_is_told_what_a_table_is(table: Any) -> None:
     for asks in (Lake.plan, Lake.check, Lake.tags, Lake.orphans, Lake.expire):
         with pytest.raises(UsageError, match="names no table") as refused:
             asks(firnline.open(), table)
         assert '("sales", "orders")' in str(refused.value.hint)
+
+
+def test_a_table_of_pyiceberg_is_told_in_a_line_what_a_table_is(tmp_path: Path) -> None:
+    catalog = SqlCatalog("lake", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    catalog.create_namespace("ns")
+    made = catalog.create_table("ns.t", Schema(NestedField(1, "id", LongType())))
+    with pytest.raises(UsageError, match=r"^a Table names no table$"):
+        firnline.open().plan(made)  # type: ignore[arg-type]
 
 
 def test_runs_of_no_table_are_told_where_those_of_every_table_are(table: SmallTable) -> None:
@@ -245,6 +267,14 @@ def test_a_snapshot_may_be_named_by_its_number(table: SmallTable) -> None:
     for wrong in (None, 3.5, True):
         with pytest.raises(UsageError, match="names no snapshot"):
             lake.why(table.location, wrong)  # type: ignore[arg-type]
+
+
+def test_numbers_of_a_column_of_pandas_are_numbers(table: SmallTable) -> None:
+    """What `table.inspect.snapshots().to_pandas()` has in its rows is no int, and is shown as one."""
+    lake, head, now = firnline.open(), np.int64(int(table.head())), np.int64(table.now_ms)
+    assert lake.why(table.location, head).kept  # type: ignore[arg-type]
+    by_int = lake.plan(table.location, now=table.now_ms, keep={"last": 3}).to_json()
+    assert lake.plan(table.location, now=now, keep={"last": np.int64(3)}).to_json() == by_int  # type: ignore[arg-type,dict-item]
 
 
 @pytest.mark.parametrize(("half", "third"), [(0.5, 0.3), ("50%", "30%")])

@@ -215,11 +215,17 @@ class Catalogs:
 
             raise NoSuchTable(missing.message, guess(TableName(listed[0].catalog, (), text), listed) or missing.flags)
         if not found:
-            raise missing
+            raise _for_one_table(text) if is_pattern(text) else missing
         if len(found) > 1:
             shown = " or ".join(map(str, found))
             raise UsageError(f"{text} may mean several tables", hint=f"write {shown}")
         return found[0]
+
+
+def _for_one_table(pattern: str) -> NoSuchTable:
+    """Returns the error for a pattern where a single table is asked for."""
+    hint = "`firnline tables` lists what there is; in Python `lake.several(…)` takes patterns"
+    return NoSuchTable(f"one table is asked for here, and {pattern} is a pattern", hint=hint)
 
 
 def _is_pattern(table: Table) -> bool:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from firnline.app.places import now_ms
 from firnline.callers import in_callers_words
 from firnline.errors import BadTimestamp, PolicyError, UsageError
+from firnline.model.numbers import plain_number
 from firnline.model.times import (
     LAST_MS,
     SECOND_MS,
@@ -48,6 +49,7 @@ def instant(moment: Moment | None) -> int | None:
     BadTimestamp for what is no instant or has no zone, and for a number in another unit: all of a table is older than
     the year 50000.
     """
+    moment = plain_number(moment)
     match moment:
         case None:
             return None
@@ -149,6 +151,7 @@ def checked_rules(keep: KeepRules | None) -> dict[str, str]:
 
 
 def _rule_text(name: str, value: RuleValue) -> str:
+    value = plain_number(value)
     match value:
         case str():
             return value

@@ -10,6 +10,7 @@ from firnline.app.catalogs import Table as Named
 from firnline.errors import UsageError
 from firnline.journal.layout import names_run
 from firnline.model.names import refuse_no_text, written
+from firnline.model.numbers import plain_number
 from firnline.ports.catalogs import TableName
 
 Table = Named | tuple[str, ...] | os.PathLike[str]
@@ -44,7 +45,13 @@ def table_meant(table: object) -> Named:
             return written(table)
         case os.PathLike():
             return os.path.abspath(os.fsdecode(table))
-    raise UsageError(f"{table!r:.64} names no table", hint=f"a table is {_TABLES}")
+    raise UsageError(f"{_in_a_line(table)} names no table", hint=f"a table is {_TABLES}")
+
+
+def _in_a_line(given: object) -> str:
+    """Returns an object as Python shows it; one shown as a page, such as a table of PyIceberg's, by its type."""
+    shown = repr(given)
+    return f"{shown:.64}" if "\n" not in shown else f"a {type(given).__name__}"
 
 
 def run_named(run: object) -> str:
@@ -85,6 +92,7 @@ def texts_meant(asked: str, texts: object) -> tuple[str, ...]:
 
 
 def _text(each: object) -> str | None:
+    each = plain_number(each)
     match each:
         case str() | os.PathLike():
             return os.fsdecode(each)
@@ -95,6 +103,7 @@ def _text(each: object) -> str | None:
 
 def snapshot_meant(snapshot: object) -> str:
     """Returns a snapshot's id or a ref's name as a text. Raises UsageError for what is neither."""
+    snapshot = plain_number(snapshot)
     match snapshot:
         case str():
             refuse_no_text(snapshot, "a snapshot's name")

@@ -25,7 +25,7 @@ from firnline.ops.table.context import TableContext, refuse_copy
 from firnline.ops.table.sources import LocatedTable
 from firnline.plans.plan import Plan
 from firnline.plans.request import Request
-from firnline.ports.catalogs import TableName
+from firnline.ports.catalogs import CommitByLibrary, TableName
 from firnline.ports.formats import UndoWindow
 
 if TYPE_CHECKING:  # what acts is loaded where a run acts: a small plan is mostly imports
@@ -323,7 +323,9 @@ def _refuse_hopeless(work: TableContext, planned: Planned) -> None:
     written.
     """
     refuse_copy(work.source.name, planned.state)
-    _ = work.source.commits
+    commits = work.source.commits
+    if isinstance(commits, CommitByLibrary):
+        commits.refuse_without_library(planned.state)
 
 
 def refuse_approved(run: Run) -> None:

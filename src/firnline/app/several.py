@@ -13,7 +13,7 @@ from firnline.app.lake_wide.runs import AnyPlan, Carried, LakeRuns, Proposed
 from firnline.app.lake_wide.searches import LakeSearches
 from firnline.app.looking import check_table, timeline_of_table
 from firnline.app.many import chosen_tables, on_each, on_tables, unless_stopped
-from firnline.app.moments import Moment, instant
+from firnline.app.moments import Cutoff, cutoff_ms
 from firnline.app.places import Places
 from firnline.app.requests import RunOptions, SearchOptions, asked_search, request_of, takes
 from firnline.app.run_lists import has_lists
@@ -82,9 +82,9 @@ class Several:
         """Yields what `check` finds of each table."""
         return ComingAnswers(self._looked_at(lambda name: check_table(self.places, name)))
 
-    def history(self, *, since: Moment | None = None, until: Moment | None = None) -> ComingAnswers[Timeline]:
+    def history(self, *, since: Cutoff | None = None, until: Cutoff | None = None) -> ComingAnswers[Timeline]:
         """Yields the days of each table; with the reason where some of its history could not be read."""
-        span = Span(instant(since), instant(until))
+        span = Span(cutoff_ms(since), cutoff_ms(until))
         found = self._looked_at(lambda name: timeline_of_table(self.places, name, span))
         return ComingAnswers(map(_with_trouble, found))
 

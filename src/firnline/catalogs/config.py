@@ -25,6 +25,15 @@ Opened = TypeVar("Opened", bound=Catalog)
 _opened: dict[object, Any] = {}
 _lock = Lock()
 _TELLING = ("prefix", "glue.id", "glue.region", "glue.endpoint", "client.region")
+_A_KEY_A_LINE = "has braces or brackets, which PyIceberg does not take: write each key on a line of its own, indented"
+_NOT_IN_STRICT_YAML = {
+    "FlowMappingDisallowed": _A_KEY_A_LINE,
+    "AnchorTokenDisallowed": "has an anchor, which PyIceberg does not take: write the value out, or put it in quotes",
+    "TagTokenDisallowed": "has a tag, which PyIceberg does not take: leave it out, or put the value in quotes",
+    "DuplicateKeysDisallowed": "has a key for the second time",
+    "InconsistentIndentationDisallowed": "is indented otherwise than the mapping before it",
+}
+"""What is YAML, and is refused by the library that reads PyIceberg's file: who looks for a slip finds none."""
 _TYPE_OF_SCHEME = {"sqlite": "sql", "postgresql": "sql", "http": "rest", "https": "rest", "thrift": "hive"}
 
 
@@ -84,7 +93,7 @@ def written_catalogs() -> dict[str, Any]:
     if not isinstance(catalogs, dict):
         raise UsageError(
             "`catalog` in PyIceberg's configuration is not a mapping of names",
-            "write catalog: {NAME: {type: …, uri: …}}",
+            "under `catalog:` each name has a line of its own, indented, and under it type, uri and the rest",
         )
     return catalogs
 
@@ -98,8 +107,10 @@ def _is_configured() -> bool:
 
 def _where(error: Exception) -> str:
     """Returns what is wrong and on which line. The library's own words show lines of the file: there are secrets."""
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    return type(error).__name__ if mark is None else f"line {mark.line + 1} is not as YAML is written there"
+    mark, name = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None), type(error).__name__
+    if mark is None:
+        return name
+    return f"line {mark.line + 1} {_NOT_IN_STRICT_YAML.get(name, 'is not as YAML is written there')}"
 
 
 def unconfigured(catalogs: Mapping[str, CatalogSettings]) -> dict[str, CatalogSettings]:
@@ -197,7 +208,8 @@ def _uri(settings: CatalogSettings) -> str:
 def _settings(name: str, properties: Any) -> CatalogSettings:
     if not isinstance(properties, dict):
         raise UsageError(
-            f"catalog {name} in PyIceberg's configuration is not a mapping", f"write {name}: {{type: …, uri: …}}"
+            f"catalog {name} in PyIceberg's configuration is not a mapping",
+            f"under `{name}:` type, uri and the rest have lines of their own, indented",
         )
     flat = dict(_flat(properties))
     uri = flat.get("uri", "")

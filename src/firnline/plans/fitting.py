@@ -42,15 +42,20 @@ def grid_lines(
 ) -> Iterator[str]:
     """Yields the lines of a grid. `paint` gets the row's number, the column's and a text that is aligned already.
 
-    Wide columns of words take several lines where the grid is too wide, then all that are no figures; where even that
-    does not fit, every row does: its first cell, and below it the others, each after its heading where row 0 has them.
-    `below`: what is told under each row, but under the headings.
+    Wide columns of words take several lines where the grid is too wide, then all that are no figures; then cells of the
+    last column stand under their rows. Where even that does not fit, every row does: its first cell, and below it the
+    others, each after its heading where row 0 has them. `below`: what is told under each row, but under the headings.
     """
-    natural = [max(map(cells, column)) for column in zip(*rows, strict=True)]
-    widths = natural if width is None else _fitted(rows, natural, right, width - len(INDENT))
+    widths = _natural(rows) if width is None else _fitted(rows, right, width - len(INDENT))
+    moved: Sequence[str] = ()
+    last = len(rows[0]) - 1
+    if widths is None:
+        rows, moved = _without_wide_ends(rows, right, (width or 0) - len(INDENT), headed)
+        widths = _fitted(rows, right, (width or 0) - len(INDENT)) if any(moved) else None
     if widths is None:
         yield from (_told if headed else _stacked)(rows, width or 0, paint)
         return
+    beneath = None if width is None else width - 2 * len(INDENT)
     for number, row in enumerate(rows):
         columns = [turned(text, widths[place]) if text else [""] for place, text in enumerate(row)]
         for line in range(max(map(len, columns))):
@@ -59,15 +64,42 @@ def grid_lines(
                 for place, each in enumerate(columns)
             )
             yield (INDENT + GAP.join(shown)).rstrip()
+        if moved and moved[number]:
+            yield from (2 * INDENT + paint(number, last, each) for each in turned(moved[number], beneath))
         if below and (number or not headed) and (said := below[number - headed]):
-            yield from (2 * INDENT + each for each in turned(said, None if width is None else width - 2 * len(INDENT)))
+            yield from (2 * INDENT + each for each in turned(said, beneath))
 
 
 def stays_in_line(rows: Rows, right: frozenset[int], width: int) -> bool:
     """Tells whether each row takes one line of a width, but for what turns in wide columns of words."""
-    natural = [max(map(cells, column)) for column in zip(*rows, strict=True)]
-    least = _least(rows, natural, right, _NARROW)
-    return sum(least) + len(GAP) * (len(natural) - 1) <= width - len(INDENT)
+    least = _least(rows, right, _NARROW)
+    return sum(least) + len(GAP) * (len(least) - 1) <= width - len(INDENT)
+
+
+def _natural(rows: Rows) -> list[int]:
+    return [max(map(cells, column)) for column in zip(*rows, strict=True)]
+
+
+def _without_wide_ends(rows: Rows, right: frozenset[int], width: int, headed: bool) -> tuple[Rows, Sequence[str]]:
+    """Returns the rows without those cells of the last column that do not fit beside the others, and these, one for
+    each row: a single long path would else take the columns from all rows. No such cell where the others, or the
+    heading of the last column, do not fit either.
+    """
+    last = len(rows[0]) - 1
+    if last < 1 or last in right:
+        return rows, ()
+    room = width - sum(_least([row[:last] for row in rows], right, _NARROW)) - len(GAP) * last
+    stay = [_stands_in(row[last], room) for row in rows]
+    if room < -len(GAP) or (headed and not stay[0]):
+        return rows, ()
+    kept = [row[last] if fits else "" for row, fits in zip(rows, stay, strict=True)]
+    moved = ["" if fits else row[last] for row, fits in zip(rows, stay, strict=True)]
+    return [(*row[:last], each) if any(kept) else row[:last] for row, each in zip(rows, kept, strict=True)], moved
+
+
+def _stands_in(text: str, room: int) -> bool:
+    """Tells whether a text stands in a column of some room: in one line, or in several where the column is wide."""
+    return not text or (_longest_word(text) if room >= _NARROW else cells(text)) <= room
 
 
 def _aligned(text: str, width: int, right: bool) -> str:
@@ -75,23 +107,24 @@ def _aligned(text: str, width: int, right: bool) -> str:
     return blank + text if right else text + blank
 
 
-def _fitted(rows: Rows, natural: list[int], right: frozenset[int], width: int) -> list[int] | None:
+def _fitted(rows: Rows, right: frozenset[int], width: int) -> list[int] | None:
     """Returns the widths of columns that fit together; None if there are none."""
-    least, hard = (_least(rows, natural, right, kept) for kept in (_NARROW, 0))
-    room = width - len(GAP) * (len(natural) - 1)
+    widths = _natural(rows)
+    least, hard = (_least(rows, right, kept) for kept in (_NARROW, 0))
+    room = width - len(GAP) * (len(widths) - 1)
     if sum(least) > room:
         least = hard
     if sum(least) > room:
         return None
-    widths = list(natural)
     while sum(widths) > room:
         place = max(range(len(widths)), key=lambda each: widths[each] - least[each])
         widths[place] -= 1
     return widths
 
 
-def _least(rows: Rows, natural: Sequence[int], right: frozenset[int], kept: int) -> list[int]:
+def _least(rows: Rows, right: frozenset[int], kept: int) -> list[int]:
     """Returns how narrow the columns may get that turn at spaces, where those up to a width are kept as they are."""
+    natural = _natural(rows)
     words = [max(_longest_word(row[place]) for row in rows) for place in range(len(natural))]
     return [wide if place in right or wide <= kept else max(kept, words[place]) for place, wide in enumerate(natural)]
 

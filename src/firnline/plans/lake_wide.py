@@ -87,7 +87,9 @@ def _blocks(plans: Sequence[TablePlan], everything: bool) -> Iterator[Block]:
     yield Grid((*rows, last), _HEADINGS, right=frozenset({1, 2, 3, 4}))
     yield from what_failed("not planned: {}", sums["failed"], sums["unread_catalogs"])
     if sums["refused"]:
-        yield Line(f"a run would refuse: {counted(sums['refused'], 'table')}; not counted above")
+        yield Line(
+            f"a run would refuse: {counted(sums['refused'], 'table')}; what they would expire is not counted above"
+        )
     versions = versions_together(each.value.metadata_versions for each in plans if each.value is not None)
     if versions.unsized < versions.versions:
         yield Line(f"metadata: {versions.in_words()}")

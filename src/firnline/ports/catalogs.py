@@ -195,6 +195,17 @@ class StepwiseCommit(Protocol):
         ...
 
 
+@runtime_checkable
+class CommitByLibrary(Protocol):
+    """A commit that only the format's own library makes."""
+
+    def refuse_without_library(self, state: State) -> None:
+        """Raises UnsupportedFormat where the library is missing, or too old for the table. Asked before a run is
+        written down: it would wait for its commit, and only that would fail.
+        """
+        ...
+
+
 class TableSource(Protocol):
     """A table that can be read again at any moment, because every decision is checked against a fresh read."""
 

@@ -75,6 +75,34 @@ def test_below_the_other_each_cell_stands_after_its_heading() -> None:
     ]
 
 
+def test_one_long_path_in_the_last_column_takes_the_columns_from_no_row() -> None:
+    rows = [
+        ("table", "snapshots", ""),
+        ("lake.a", "", "manifest is damaged: " + "p" * 40),
+        ("lake.b", "1,200", ""),
+        ("2 tables", "1,200", ""),
+    ]
+    assert list(grid_lines(rows, frozenset({1}), 46, plain, headed=True)) == [
+        "  table     snapshots",
+        "  lake.a",
+        "    manifest is damaged:",
+        "    " + "p" * 40,
+        "  lake.b        1,200",
+        "  2 tables      1,200",
+    ]
+
+
+def test_what_fits_in_the_last_column_stays_beside_its_row_and_the_rest_stands_under_its_own() -> None:
+    rows = [("table", "files", "state"), ("lake.a", "12", "committed"), ("lake.b", "", "too much for (blast-radius)")]
+    assert list(grid_lines(rows, frozenset({1}), 28, plain, headed=True)) == [
+        "  table   files  state",
+        "  lake.a     12  committed",
+        "  lake.b",
+        "    too much for",
+        "    (blast-radius)",
+    ]
+
+
 @given(rows=GRIDS, width=st.integers(40, 120))
 def test_whatever_has_headings_fits_and_is_there_whole(rows: list[tuple[str, ...]], width: int) -> None:
     headings = tuple(f"head{place}" for place in range(len(rows[0])))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from firnline.app.moments import KeepRules, Moment, checked_rules, instant
+from firnline.app.moments import Cutoff, KeepRules, checked_rules, cutoff_ms
 from firnline.app.naming import Snapshot, Table, snapshot_meant, table_meant
 from firnline.app.observing.auditing import ShownEntries
 from firnline.app.places import Places
@@ -100,7 +100,7 @@ class LookingVerbs:
         return expired_snapshots(work.source, work.source.load(), work.store)
 
     def history(
-        self, table: Table, *, since: Moment | None = None, until: Moment | None = None, plot: str | Path | None = None
+        self, table: Table, *, since: Cutoff | None = None, until: Cutoff | None = None, plot: str | Path | None = None
     ) -> TableHistory:
         """Returns the table's days, and what of its history could not be read. Changes nothing."""
         from firnline.app.looking import timeline_of_table
@@ -110,7 +110,7 @@ class LookingVerbs:
 
         if plot is not None:
             check_plot_name(Path(plot))
-        timeline, trouble = timeline_of_table(self.places, table, Span(instant(since), instant(until)))
+        timeline, trouble = timeline_of_table(self.places, table, Span(cutoff_ms(since), cutoff_ms(until)))
         if plot is not None:
             write_plot(timeline, Path(plot))
         return TableHistory(timeline, trouble)
@@ -124,10 +124,10 @@ class LookingVerbs:
         return Tiers(self.places).of_table(table)
 
     def audit(
-        self, table: Table | None = None, *, run: str | None = None, since: Moment | None = None
+        self, table: Table | None = None, *, run: str | None = None, since: Cutoff | None = None
     ) -> list[AuditEntry]:
         """Returns what was done to tables, by whom and when: every stage before it happened, and its outcome."""
-        wanted = ShownEntries(None if table is None else str(table_meant(table)), run, instant(since))
+        wanted = ShownEntries(None if table is None else str(table_meant(table)), run, cutoff_ms(since))
         return list(self.places.auditing.entries(wanted))
 
     def verify_audit(self, end: str | None = None) -> Verified:

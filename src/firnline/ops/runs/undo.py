@@ -92,9 +92,13 @@ def undo_run(leased: LeasedRun) -> LeasedRun:
 def too_late(run: Run, otherwise: str = "") -> RefusedForSafety:
     """Returns the refusal of an undo that comes too late, or is not needed; `otherwise`: what may be meant instead."""
     is_over = run.state in (RunState.UNDONE, RunState.CANCELLED)  # nothing is left to be wished for
-    return RefusedForSafety(
-        _why_too_late(run), hint=otherwise or ("" if is_over else "undo works from the commit until the purge starts")
-    )
+    return RefusedForSafety(_why_too_late(run), hint=otherwise or ("" if is_over else _when_undone(run)))
+
+
+def _when_undone(run: Run) -> str:
+    if run.undo is UndoWindow.BEFORE_COMMIT:
+        return "of a table that takes no snapshot back, undo works until the commit"
+    return "undo works from the commit until the purge starts"
 
 
 def _why_too_late(run: Run) -> str:

@@ -44,7 +44,7 @@ def lake_main(
     for each in trouble:
         yield element("p", f"not all could be read: {each}", class_="bad")
     if sums["failed"] or sums["refused"]:
-        refused = f"a run would refuse: {number(sums['refused'])}; not counted above"
+        refused = f"a run would refuse: {number(sums['refused'])}; what they would expire is not counted above"
         yield paragraph(f"not planned: {number(sums['failed'])}; {refused}")
     yield ask("/", text_field("Name", "q", view.text, "search"), _sorts(view.sort), element("button", "show"))
     yield rows_of(_HEADINGS, map(_row, view.shown), (2, 3, 4, 5, 6)) if view.shown else paragraph("no tables")

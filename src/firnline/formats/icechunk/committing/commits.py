@@ -37,7 +37,7 @@ from firnline.formats.icechunk.versions import place_of, version_name
 from firnline.journal.layout import notes_folder
 from firnline.model.snapshots import MAIN, RefKind
 from firnline.ports.catalogs import Attempt, Step, Still, SwapOutcome, TableName, Version, always
-from firnline.ports.formats import Amendment
+from firnline.ports.formats import Amendment, State
 from firnline.ports.stores import ReadWrite
 
 
@@ -52,6 +52,10 @@ class IcechunkCommits:
     @property
     def notes(self) -> str:
         return notes_folder(self.location)
+
+    def refuse_without_library(self, state: State) -> None:
+        """Raises UnsupportedFormat where the library is missing, or does not know the repository's version."""
+        refuse_old_library(state.document["repository"].spec)
 
     def prepare(self, table: TableName, step: Step) -> Attempt:
         """Returns the commit with all that is needed to carry it to its end. Raises RefusedForSafety where the library
