@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.catalog import load_catalog
 
-LEFT_OUT = ("pyspark", "pandas", "numba", "llvmlite", "boto3", "psycopg", "redis")
+LEFT_OUT = ("pyspark", "pandas", "numba", "llvmlite", "boto3", "icechunk", "psycopg", "redis")
 ROWS = 6
 
 

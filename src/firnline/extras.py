@@ -12,6 +12,7 @@ EXTRAS = {
     "postgres": ("psycopg",),
     "redis": ("redis",),
     "fast": ("numba", "llvmlite"),
+    "icechunk": ("icechunk",),
     "page": ("starlette", "uvicorn"),
 }
 

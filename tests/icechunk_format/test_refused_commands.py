@@ -30,7 +30,7 @@ def test_without_the_library_no_run_is_begun(small: Path, monkeypatch: pytest.Mo
     for grace in ("24h", "0s"):
         with pytest.raises(UnsupportedFormat, match="is not changed here") as refused:
             process.expire(str(small), keep={"last": 1}, grace=grace, blast_radius=1.0)
-        assert "install the icechunk package" in refused.value.hint
+        assert "firnline[icechunk]" in refused.value.hint
     assert process.plan(str(small), keep={"last": 1}).plan.expire
     assert process.runs(str(small)) == []
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from firnline.errors import RefusedForSafety, UnsupportedFormat
+from firnline.extras import how_to_get
 from firnline.model.locations import parse_location
 
-_INSTALL = "install the icechunk package beside firnline; below Python 3.12 its versions 1.x"
 _NO_WORD = ("profile-name", "role-arn", "proxy-uri")
 _TRUE = ("true", "1", "yes", "on", "t", "y")
 _TRIES = 3
@@ -32,7 +32,7 @@ def library() -> Any:
     try:
         import icechunk
     except ImportError as missing:
-        raise UnsupportedFormat(f"an icechunk repository is not changed here: {missing}", hint=_INSTALL) from missing
+        raise UnsupportedFormat(f"an icechunk repository is not changed here: {missing}", hint=how_to_get("icechunk")) from missing
     if silent:
         icechunk.set_logs_filter("off")
     return icechunk
