@@ -46,7 +46,7 @@ services-stop: ## stop what `make services` started
 unit: $(READY) ## pure tests, without server and JVM: under a minute in one process
 	@$(PYTEST) -q -p harness.pure -m "not slow" $(UNIT) $(ARGS)
 
-test: $(READY) ## the tests, 20 to 30 minutes on two cores; more arguments with ARGS="..."
+test: $(READY) ## the tests, about 15 minutes on two cores; more arguments with ARGS="..."
 	@scripts/services.sh
 	@JAVA_HOME=$$(scripts/java.sh) && export JAVA_HOME && $(CLASSES) && $(SERVED) $(PYTEST) $(SPREAD) $(LANE) $(ARGS)
 

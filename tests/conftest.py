@@ -14,10 +14,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import settings
 
 from firnline.spark.jvm.classes import BRIEF, LAUNCHER_OPTIONS, OPTIONS
 from firnline.testing.folders import quick
-from harness.lanes import left_out
+from harness.lanes import by_lane, left_out
 from harness.servers.spark_classes import jvm_options
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault(OPTIONS, jvm_options())
     os.environ.setdefault(LAUNCHER_OPTIONS, BRIEF)
     os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="firnline-config-")
+    settings.register_profile("lane", max_examples=by_lane(50, 50, 100))  # where a test does not say how many
+    settings.load_profile("lane")
     _parse_settings_once()
     _work_out_metadata_once()
 

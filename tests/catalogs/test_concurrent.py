@@ -130,7 +130,7 @@ def expire(crowd: Crowd) -> tuple[int, set[str]]:
     return len(carried.expired) if isinstance(carried, RunStatus) else 0, set()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_eight_writers_beside_an_expiring_firnline(
     crowd: Crowd, record_property: Callable[[str, object], None]
 ) -> None:

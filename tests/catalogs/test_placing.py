@@ -82,12 +82,24 @@ class TestSqlitePlacing(PlacingContract):
         return metadata
 
 
+@pytest.mark.full_but(
+    "test_a_placed_table_is_there_with_its_metadata",
+    "test_a_placed_table_moves_on",
+    "test_a_table_that_is_there_is_not_replaced",
+    "test_the_very_same_sent_again_changes_nothing",
+    "test_tables_lie_beside_each_other_and_in_namespaces_within",
+)
 class TestPostgresPlacing(TestSqlitePlacing):
     @pytest.fixture
     def catalog(self, database: Server) -> Placing:
         return cold(database.settings["uri"])
 
 
+@pytest.mark.full(
+    "test_of_racing_processes_one_places_a_table",
+    "test_of_racing_processes_one_moves_a_table_on",
+    "test_processes_that_place_different_tables_at_once_all_succeed",
+)
 @pytest.mark.xdist_group("rest")
 class TestServletPlacing(TestSqlitePlacing):
     compares = False

@@ -67,7 +67,7 @@ def outcome_of(catalog: PlacingRestCatalog, table: TableName, expected: str | No
         return None
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 @pytest.mark.parametrize("times", [1, None])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_whichever_request_fails_the_table_is_placed_in_the_end(

@@ -43,6 +43,13 @@ def every_row(uri: str) -> list[Any]:
         return list(connection.execute(sa.text("select * from iceberg_tables order by 1, 2, 3")))
 
 
+@pytest.mark.full_but(
+    "test_a_stale_expectation_loses_and_changes_nothing",
+    "test_the_same_commit_changes_the_table_once",
+    "test_a_commit_that_landed_is_told_from_one_that_did_not_by_its_record_alone",
+    "test_a_fence_keeps_a_commit_that_is_still_on_its_way_from_landing",
+    "test_of_racing_threads_one_wins",
+)
 class TestPostgres(CatalogContract):
     @pytest.fixture
     def catalog(self, uri: str) -> Catalog:

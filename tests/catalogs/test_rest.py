@@ -44,6 +44,7 @@ def fresh(lake: Server) -> Iterator[TableName]:
         theirs(lake).drop_table(f"eu.west.{name}")
 
 
+@pytest.mark.full("test_of_racing_processes_one_wins", "test_of_racing_threads_one_wins")
 class TestServlet(CatalogContract):
     @pytest.fixture
     def catalog(self, lake: Server) -> Catalog:

@@ -80,6 +80,7 @@ def test_a_table_of_a_rest_catalog_is_left_as_it_is(live: Table) -> None:
     assert everything(live.location()) == files
 
 
+@pytest.mark.full
 def test_the_way_that_the_hint_tells_erases_it_from_the_tier_too(
     live: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +101,7 @@ def test_the_way_that_the_hint_tells_erases_it_from_the_tier_too(
     assert set(live.refresh().scan().to_arrow()["id"].to_pylist()) == {0, 1, 3, 4, 5}
 
 
+@pytest.mark.full
 def test_a_tier_in_a_rest_catalog_stops_it_before_the_live_table_loses_anything(
     live: Table, own_rest: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,6 +64,7 @@ def test_what_expired_on_a_rest_server_is_remembered_whoever_commits_next(own_re
     assert sum(each.commits for each in timeline.by_day.values()) == len(ids)
 
 
+@pytest.mark.full
 def test_a_quiet_table_of_a_rest_server_forgets_what_is_older_than_an_instant(own_rest: Server, name: str) -> None:
     lake = Lake(places_of(Section(), engine="local"))
     expire(lake, name)

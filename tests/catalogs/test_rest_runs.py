@@ -104,6 +104,7 @@ def test_a_run_waits_before_its_commit_and_undo_calls_it_off(subject: Subject) -
     assert subject.ids() == ids
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("verb", ["resume", "purge"])
 def test_after_that_time_it_is_committed_and_waits_for_readers_and_cannot_be_undone(
     subject: Subject, verb: str
@@ -157,6 +158,7 @@ def test_an_instant_joins_the_run_of_that_very_instant_alone(subject: Subject) -
     assert len({first.id, later.id, by_age.id}) == 3
 
 
+@pytest.mark.full
 def test_other_words_make_a_run_of_their_own(subject: Subject) -> None:
     first = subject.expire("2m")
     now = subject.expire("0s")
@@ -179,6 +181,7 @@ def test_a_record_that_another_may_have_written_is_not_joined(
     assert subject.expire("2m").id != first.id
 
 
+@pytest.mark.full
 def test_who_says_no_to_a_joined_run_leaves_it_as_it_is(subject: Subject) -> None:
     asked: list[Any] = []
 
@@ -216,6 +219,7 @@ def test_who_may_purge_there_may_commit(subject: Subject, command: str, commits:
     assert ("commit" in uses_of(command, work.source.load().capabilities.undo).catalog) is commits
 
 
+@pytest.mark.full
 def test_commit_does_not_wait(subject: Subject) -> None:
     carried = subject.expire("2m")
     committed = subject.lake.commit(str(carried.run.id))
@@ -321,6 +325,7 @@ def meanwhile(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any
     monkeypatch.undo()
 
 
+@pytest.mark.full
 def test_a_tag_that_the_server_drops_with_its_snapshot_is_noticed_and_nothing_is_purged(
     subject: Subject, meanwhile: Any
 ) -> None:
@@ -350,6 +355,7 @@ def test_a_tag_that_the_server_drops_with_its_snapshot_is_noticed_and_nothing_is
     assert rescued.scan(snapshot_id=oldest).to_arrow()["id"].to_pylist() == [0]
 
 
+@pytest.mark.full
 def test_a_known_ref_that_moved_loses_the_race_and_wins_the_next_decision(subject: Subject, meanwhile: Any) -> None:
     oldest = subject.ids()[0]
     subject.theirs().manage_snapshots().create_tag(subject.ids()[-1], "known").commit()
@@ -400,6 +406,7 @@ def test_a_frozen_commit_cannot_land_after_its_run_was_called_off(subject: Subje
     assert "firnline-fence-1" in subject.theirs().metadata.refs
 
 
+@pytest.mark.full
 def test_a_frozen_commit_cannot_land_after_somebody_else_carried_its_run_on(subject: Subject, meanwhile: Any) -> None:
     """Both remove by the same refs; what was tagged between the two would go with the late one, unseen by the purge."""
 
@@ -447,6 +454,7 @@ class DyingInExpiry(Meanwhile):
         return self.commits.commit(attempt)
 
 
+@pytest.mark.full
 def test_a_run_that_dies_in_its_commit_again_and_again_comes_to_the_same_end(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -509,7 +517,7 @@ def is_commit(method: str, path: str) -> bool:
 
 
 @pytest.mark.parametrize("fault", ["drop", "cut", "busy"])
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_an_answer_that_never_comes_is_settled_by_sending_it_again(
     subject: Subject, monkeypatch: pytest.MonkeyPatch, fault: Any
 ) -> None:
@@ -523,6 +531,7 @@ def test_an_answer_that_never_comes_is_settled_by_sending_it_again(
     subject.check_reads()
 
 
+@pytest.mark.full
 def test_a_commit_that_landed_without_an_answer_is_found_by_whoever_resumes(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -562,6 +571,7 @@ def test_a_commit_that_a_proxy_sent_twice_has_landed_although_it_is_refused(
 # ---------------------------------------------------------------- marks, schemas
 
 
+@pytest.mark.full
 def test_tags_and_holds_are_written_through_the_server(subject: Subject) -> None:
     oldest, second = (str(each) for each in subject.ids()[:2])
     work = subject.lake.places.table_context(subject.table)
@@ -579,6 +589,7 @@ def test_tags_and_holds_are_written_through_the_server(subject: Subject) -> None
         remove_tag(work, "kept")
 
 
+@pytest.mark.full
 def test_schemas_that_nothing_uses_go_too(subject: Subject) -> None:
     from pyiceberg.types import StringType
 
@@ -603,6 +614,7 @@ def test_nothing_to_expire_leaves_the_table_alone(subject: Subject) -> None:
 # ---------------------------------------------------------------- found by the list of unfinished runs
 
 
+@pytest.mark.full
 def test_a_run_of_a_renamed_table_is_found_although_the_server_tells_no_places(
     subject: Subject, tmp_path: Path
 ) -> None:

@@ -101,7 +101,7 @@ def settings_of(kind: str, frozen: str) -> dict[str, str]:
     return {"type": "sql", "uri": "sqlite:///lake.db", "warehouse": "s3://bucket/w", **keys}
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 @pytest.mark.parametrize(("kind", "table"), [("rest", "lake.db.t"), ("s3", "s3://bucket/w/db/t")])
 def test_a_command_ends_within_half_a_minute(
     kind: str, table: str, frozen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -66,6 +66,7 @@ def test_a_bound_takes_the_oldest_and_as_many_as_it_allows(neglected: SmallTable
     assert any("stay for a later run" in note for note in plan["notes"])
 
 
+@pytest.mark.full
 def test_runs_with_a_bound_come_to_the_same_end_without_leave(neglected: SmallTable, capsys: Capture) -> None:
     wanted = facts(capsys, "plan", TABLE, *NIGHTLY)["keep"]
     for _ in range(12):

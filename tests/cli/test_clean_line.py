@@ -105,6 +105,7 @@ def slow_lake(lake: Lake) -> Lake:
 CHECK = ("check", "lake.ns.*", "--at-once", "1")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("columns", [100, 25])
 def test_ctrl_c_leaves_no_bar_and_a_line_of_its_own(slow_lake: Lake, columns: int) -> None:
     """The terminal writes ^C behind the bar; in a narrow one it must not run over into the next line."""
@@ -114,12 +115,14 @@ def test_ctrl_c_leaves_no_bar_and_a_line_of_its_own(slow_lake: Lake, columns: in
     assert re.fullmatch(r"interrupted:checkwasstopped,[0-4]of5tablesaredone", told), left
 
 
+@pytest.mark.full
 def test_an_error_leaves_no_bar_and_a_line_of_its_own(slow_lake: Lake) -> None:
     left, code = on_screen("error", 100, *CHECK)
     assert code == 1
     assert [line for line in left if line] == ["error: the store went away", "hint: ask again"]
 
 
+@pytest.mark.full
 def test_what_is_logged_while_a_bar_stands_begins_a_line(slow_lake: Lake) -> None:
     left, code = on_screen("bug", 100, *CHECK)
     assert code == 1

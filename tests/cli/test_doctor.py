@@ -338,6 +338,7 @@ COMMANDS = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_no_secret_is_in_any_output(planted: Any, arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     """Also not in what Python prints of an error that nobody expected."""

@@ -42,6 +42,7 @@ def test_a_table_in_a_folder_needs_none_of_them(table: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("extra", "arguments"),
     [

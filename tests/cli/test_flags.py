@@ -219,6 +219,7 @@ def test_a_purged_run_says_that_it_is_too_late(lake: Lake, capsys: Capture) -> N
     assert said(capsys, "undo", "lake.ns.events", code=14) == said(capsys, "undo", named, code=14)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("command", [("runs", "show"), ("undo",), ("purge",), ("resume",)], ids=" ".join)
 def test_the_stamp_alone_names_a_run(lake: Lake, capsys: Capture, command: tuple[str, ...]) -> None:
     named = facts(capsys, *EXPIRE)["run"]

@@ -74,7 +74,7 @@ def test_json_says_them_exactly(lake: Lake, capsys: pytest.CaptureFixture[str]) 
 # ---------------------------------------------------------------- metadata
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("value", [5, 2.5, True, "\ud800", "9" * 5_000])
 @pytest.mark.parametrize(
     "name",

@@ -240,7 +240,7 @@ def less(policy: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
             yield action, {**policy, "Statement": rest}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("command", PREPARED)
 def test_exactly_the_printed_permissions_are_enough(bench: Bench, command: str) -> None:
     table = bench.fresh()
@@ -249,7 +249,7 @@ def test_exactly_the_printed_permissions_are_enough(bench: Bench, command: str) 
     assert code == 0, err
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("command", PREPARED)
 def test_one_permission_less_is_found_before_anything_changes(bench: Bench, command: str) -> None:
     table = bench.fresh()
@@ -265,7 +265,7 @@ def test_one_permission_less_is_found_before_anything_changes(bench: Bench, comm
 
 
 @pytest.mark.parametrize("command", ["runs", "resume", "purge"])
-@pytest.mark.sampled(2)
+@pytest.mark.full
 def test_the_printed_permissions_are_enough_to_go_by_the_list_of_unfinished_runs(bench: Bench, command: str) -> None:
     (bench.folder / "firnline.yaml").write_text(f"records: s3://{BUCKET}/records-for-{command}\n")
     table = bench.fresh()

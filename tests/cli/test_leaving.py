@@ -193,6 +193,7 @@ def test_a_reader_that_went_away_gets_no_traceback(tmp_path: Path, arguments: li
     assert ended.returncode in (0, 1, 2)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device that is always full")
 @pytest.mark.parametrize(
     ("stdout", "told"), [(">/dev/full", "No space left on device"), (">&-", "stdout is closed")], ids=str

@@ -368,6 +368,7 @@ def test_on_a_terminal_what_stays_goes_or_is_wrong_has_its_colour(opened: Lake, 
     assert "<" not in str(found)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "made",
     [

@@ -92,6 +92,7 @@ def test_a_search_that_finds_what_a_run_already_waits_with_says_so(many: Lake, c
         assert f"committed, waits for the earlier run {each['run']}" in shown
 
 
+@pytest.mark.full
 def test_what_waits_for_another_run_tells_no_instant_of_its_own(many: Lake, capsys: Capture) -> None:
     said(capsys, "orphans", "--all", "--yes", "--grace", "2h")
     first = min(each["grace_ends"] for each in json.loads(said(capsys, "runs", "--json"))["runs"])
@@ -100,6 +101,7 @@ def test_what_waits_for_another_run_tells_no_instant_of_its_own(many: Lake, caps
     assert told in said(capsys, "purge").splitlines()
 
 
+@pytest.mark.full
 def test_nothing_goes_on_where_every_run_has_ended(many: Lake, capsys: Capture) -> None:
     shown = said(capsys, "orphans", "--all", "--yes", "--grace", "0s")
     assert "deleted now: 3 files" in shown

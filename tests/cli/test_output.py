@@ -22,6 +22,7 @@ def written(facts: dict[str, Any], encoding: str, monkeypatch: pytest.MonkeyPatc
     return raw.getvalue()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
 def test_pieces_of_json_are_one_document(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["plain", "größer", "表", "\u202eturned", "\U0001f9ca", "half \ud800", 'a "quote" \\ and \n a line']

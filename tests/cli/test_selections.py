@@ -52,6 +52,7 @@ def test_a_name_that_stands_alone_is_the_whole_error(lake: Lake, capsys: Capture
         assert told(capsys, command, name, name)[:2] == (10, "")  # the same, said twice
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_catalog_that_is_away_stops_no_name_of_another(lake: Lake, capsys: Capture, command: str) -> None:
     lake.policy("pointers: identifier\n")

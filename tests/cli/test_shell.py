@@ -80,6 +80,7 @@ def test_a_bare_command_shows_its_help_and_fails(arguments: list[str], capsys: p
     assert shown.err.startswith("Usage: ")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("extra", [[], ["--json"]])
 def test_in_a_pipe_data_is_on_stdout_and_stderr_is_empty(lake: Lake, extra: list[str]) -> None:
     ended = shell(*PLAN, *extra)
@@ -97,6 +98,7 @@ def test_an_error_ends_with_its_exit_code_and_no_traceback(lake: Lake) -> None:
     assert ended.stderr == "error: no table lake.ns.event\n\nhint: did you mean lake.ns.events?\n"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("arguments", [PLAN, ("--help",)], ids=" ".join)
 def test_a_reader_that_went_away_is_no_reason_to_complain(lake: Lake, arguments: tuple[str, ...]) -> None:
     reading, writing = os.pipe()

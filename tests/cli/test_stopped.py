@@ -59,6 +59,7 @@ def stopped(capsys: Capture, *arguments: str) -> tuple[str, list[str]]:
     return shown.out, [line for line in shown.err.splitlines() if line]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("command", ["plan", "check", "history", "runs", "orphans", "expire --dry-run", "expire --yes"])
 def test_what_only_looked_says_how_far_it_came_and_of_nothing_to_go_on(
     many: Lake, capsys: Capture, monkeypatch: pytest.MonkeyPatch, command: str

@@ -63,7 +63,7 @@ def uncoloured(text: str) -> str:
 
 
 @pytest.mark.parametrize("columns", [60, 80, 200])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_a_plan_fits_the_terminal_and_breaks_no_word(lake: Lake, columns: int) -> None:
     narrow, code = on_terminal(*PLAN, columns=columns, NO_COLOR="1")
     wide, _ = on_terminal(*PLAN, columns=1_000, NO_COLOR="1")
@@ -98,7 +98,7 @@ def test_runs_of_one_table_are_one_table_of_a_line_each(lake: Lake, command: str
     assert re.split(r" {2,}", heads.strip()) == ["run of lake.ns.events", "state", "grace ends", "files"]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 @pytest.mark.parametrize("command", ["runs", "purge"])
 def test_runs_of_several_tables_are_one_table_of_a_line_each(lake: Lake, command: str) -> None:
     lake.another(LONG)
@@ -113,6 +113,7 @@ def test_runs_of_several_tables_are_one_table_of_a_line_each(lake: Lake, command
     assert len(rows) == 2
 
 
+@pytest.mark.full
 def test_the_remark_of_a_run_has_a_heading_at_any_width(lake: Lake) -> None:
     quietly(*PLAN, "--save")
     heads, row = grid_of("runs", columns=200)
@@ -122,6 +123,7 @@ def test_the_remark_of_a_run_has_a_heading_at_any_width(lake: Lake) -> None:
     assert below == "    remark: waits for `firnline commit`"
 
 
+@pytest.mark.full
 def test_runs_of_tables_with_long_names_are_told_one_below_the_other(lake: Lake) -> None:
     lake.another(LONG * 3)
     quietly("expire", "--all", "--retain-last", "1", "--yes", "--blast-radius", "100%")
@@ -156,6 +158,7 @@ def test_a_pipe_gets_neither_colours_nor_breaks(lake: Lake) -> None:
     assert piped.stderr == ""
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("answer", "code"), [("y", 0), ("n", 130)])
 def test_at_the_prompt_stands_one_question_with_its_numbers(lake: Lake, answer: str, code: int) -> None:
     shown, ended = on_terminal("expire", *PLAN[1:], answer=answer, NO_COLOR="1")
@@ -173,6 +176,7 @@ def test_several_tables_are_asked_for_in_one_question(lake: Lake) -> None:
     assert "Remove 6 snapshots from lake.ns.events? Files stay 1d. [y/N]: " in shown
 
 
+@pytest.mark.full
 def test_what_came_of_several_tables_is_one_line_each(lake: Lake) -> None:
     lake.another(LONG)
     shown, code = on_terminal(
@@ -188,6 +192,7 @@ def test_what_came_of_several_tables_is_one_line_each(lake: Lake) -> None:
     assert re.fullmatch(r"grace ends (at|from [0-9: -]+ UTC to) [0-9: -]+ UTC", ends)
 
 
+@pytest.mark.full
 def test_runs_that_were_declined_at_the_question_say_so(lake: Lake) -> None:
     lake.another("other")
     _, code = on_terminal("expire", "--all", "--retain-last", "1", "--blast-radius", "100%", answer="n", NO_COLOR="1")
@@ -197,6 +202,7 @@ def test_runs_that_were_declined_at_the_question_say_so(lake: Lake) -> None:
     assert all(row.endswith("  declined at the question") for row in rows)
 
 
+@pytest.mark.full
 def test_a_question_of_several_tables_says_nothing_of_sizes_that_nobody_asked_for(lake: Lake) -> None:
     lake.another("other")
     words = ("--all", "--retain-last", "1", "--blast-radius", "100%")

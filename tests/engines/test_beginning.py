@@ -76,6 +76,7 @@ def test_what_modules_are_made_of_is_set_aside_and_what_tasks_leave_is_collected
         gc.unfreeze()
 
 
+@pytest.mark.full
 def test_a_worker_of_spark_sets_aside_what_it_loaded(spark: SparkEngine) -> None:
     def look(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa

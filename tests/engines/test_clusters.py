@@ -58,9 +58,7 @@ def test_a_small_local_cluster(tmp_path: Path) -> None:
     check_small(run_on({"SPARK_MASTER": "local-cluster[1,1,1024]"}, around, tmp_path, "survey"), python)
 
 
-@pytest.mark.full
 def test_a_small_standalone_cluster(tmp_path: Path, small_standalone: Cluster) -> None:
-    """The short count has `spark-submit` to one (`test_recipes`), whose executors lack as much."""
     here = first_on_path(Path(sys.executable), surroundings(tmp_path))
     said = run_on({"SPARK_MASTER": small_standalone.master}, here, tmp_path, "survey")
     check_small(said, small_standalone.python)
@@ -87,7 +85,6 @@ def test_tasks_that_fail_or_run_twice_and_executors_that_die_change_no_answer(tm
     assert min(facts[each] for each in ("stumbling", "deleted_twice", "bereaved")) > 0, facts
 
 
-@pytest.mark.full
 def test_under_spark_submit_the_cluster_is_the_one_it_names(tmp_path: Path) -> None:
     """Nobody who submits to a cluster wants the walk on the cores of his driver."""
     script = tmp_path / "submitted.py"

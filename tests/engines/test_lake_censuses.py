@@ -186,6 +186,7 @@ def test_a_disk_that_takes_no_rows_is_told(spark: Engine, tmp_path: Path, monkey
         assert "disk of this machine" in answer[1]
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_a_search_of_many_tables_on_spark_is_that_on_threads(

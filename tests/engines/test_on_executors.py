@@ -86,6 +86,7 @@ def test_check_looks_at_files_on_executors(process: Process, world: World) -> No
     assert (fault.path, fault.problem) == (gone, "missing")
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("at_rest")
 def test_undo_looks_at_files_on_executors(process: Process, world: World) -> None:
     run = committed(process, world)

@@ -82,6 +82,7 @@ def planned(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"{TABLE} {files}"
 
 
+@pytest.mark.full
 def test_firnline_as_a_zip(
     tiny_lake: Path, inside: dict[str, str], small_standalone: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

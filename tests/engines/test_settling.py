@@ -22,7 +22,9 @@ from firnline.spark.travelling import FOLDING, KINDS, PLAIN
 from firnline.walking.axis import BY_RELEASED, Axis
 from firnline.walking.opening import come_too_late
 from firnline.walking.verdicts import ELSEWHERE, KEPT, VERDICTS, VICTIM
+from harness.lanes import by_lane
 
+COUNT = by_lane(40, 40, 100)
 OWNERS, RELEASED, OTHERS_FROM = 8, 3, 6
 STRETCH = OWNERS + 1
 AXIS = Axis(*(numbers([first + at, first + STRETCH + at]) for first, at in ((0, 0), (0, RELEASED), (0, OTHERS_FROM))))
@@ -94,7 +96,7 @@ def verdict_of(owners: set[int]) -> int:
     return VERDICTS.index(ELSEWHERE if max(owners) >= OTHERS_FROM else VICTIM)
 
 
-@settings(deadline=None)
+@settings(max_examples=COUNT, deadline=None)
 @given(st.lists(SAID, min_size=1, max_size=40), st.integers(1, 9))
 def test_it_is_the_plain_count_however_rows_are_cut(said: list[Said], cut: int) -> None:
     found = settled([travelling(*each) for each in said], cut)
@@ -117,7 +119,7 @@ def test_what_could_not_be_read_is_told_before_any_file() -> None:
     assert [row["verdict"] for row in found] == [UNREADABLE, VERDICTS.index(VICTIM)]
 
 
-@settings(deadline=None)
+@settings(max_examples=COUNT, deadline=None)
 @given(st.sets(st.integers(0, 4)), st.sets(st.integers(0, 4)))
 def test_files_of_formats_that_fold_and_that_do_not_meet(own: set[int], theirs: set[int]) -> None:
     """A table of one kind and the others that need its files may be walked in two passes."""

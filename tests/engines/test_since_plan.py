@@ -26,6 +26,12 @@ ENGINES = [
     pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")]),
 ]
 
+LONG_ON_SPARK = [
+    "local",
+    pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.full]),
+]
+"""Where Spark asks what threads ask, of the same answers."""
+
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> Engine:
@@ -53,6 +59,7 @@ def watching(engine: Engine, table: SmallTable, kept: Iterable[int], **options: 
     return ReachableSincePlan(lambda: engine, walked, **options)
 
 
+@pytest.mark.parametrize("engine", LONG_ON_SPARK, indirect=True)
 def test_what_comes_back_is_spared_and_news_until_it_is_decided(engine: Engine, table: SmallTable) -> None:
     _, kept = sorted(table.changes)
     expand, victims = IcebergFormat(ObjectStores()).expand, sorted(table.gone())
@@ -75,6 +82,7 @@ def test_what_comes_back_is_spared_and_news_until_it_is_decided(engine: Engine, 
     assert watch.spared(victims) == {victims[0]}
 
 
+@pytest.mark.parametrize("engine", LONG_ON_SPARK, indirect=True)
 def test_each_unit_is_opened_once_over_all_looks(engine: Engine, table: SmallTable, tmp_path: Path) -> None:
     _, kept = sorted(table.changes)
     counting = CountingLog(ObjectStores(), str(tmp_path / "calls.log"))
@@ -112,6 +120,7 @@ def test_a_file_that_is_needed_by_way_of_a_link_is_spared(engine: Engine, tmp_pa
     assert watch.spared([*there, f"file://{tmp_path}/t/data/other"]) == there
 
 
+@pytest.mark.parametrize("engine", LONG_ON_SPARK, indirect=True)
 def test_a_file_that_is_needed_by_a_link_of_another_name_is_spared_or_told(engine: Engine, tmp_path: Path) -> None:
     """Neither the folder nor the last name is the file's own."""
     table = SmallTable(QuickFiles(), f"file://{tmp_path}/t")

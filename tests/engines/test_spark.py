@@ -46,11 +46,46 @@ from firnline.testing.tables import QuickFiles, SmallTable
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
+@pytest.mark.full_but(
+    "test_victims_are_what_only_expired_snapshots_need",
+    "test_each_unit_is_opened_once",
+    "test_no_roots_give_an_empty_answer",
+    "test_where_everything_expires_everything_goes",
+    "test_a_unit_that_cannot_be_read_is_named",
+    "test_a_store_that_fails_stops_everything_with_its_own_error",
+    "test_an_engine_works_on_after_a_survey_that_failed",
+    "test_every_survey_looks_for_itself",
+    "test_victims_outside_the_table_are_spared",
+    "test_what_another_table_needs_is_spared_however_it_spells_it",
+    "test_a_puffin_stays_while_any_of_its_vectors_is_live_and_counts_once",
+    "test_a_path_that_was_removed_and_added_again_stays",
+    "test_statistics_stay_while_any_kept_snapshot_has_them",
+    "test_a_unit_that_tables_share_is_opened_once",
+    "test_a_unit_that_comes_too_late_ends_the_walk",
+    "test_units_of_two_servers_are_not_one_whatever_they_are_called",
+    "test_every_object_is_in_its_class",
+    "test_metadata_that_no_root_reaches_is_shown_whatever_its_class",
+    "test_what_two_tables_need_is_needed",
+    "test_a_piece_that_cannot_be_listed_stops_the_listing",
+    "test_a_unit_that_cannot_be_read_stops_the_census",
+    "test_a_unit_that_cannot_be_read_stops_every_search",
+    "test_a_listing_of_another_engine_is_refused",
+    "test_what_is_missing_or_of_another_size_is_told_with_both_sizes",
+    "test_every_needed_file_is_asked_for_once_and_no_other",
+    "test_a_store_that_cannot_tell_stops_the_look",
+    "test_a_survey_of_another_engine_is_refused",
+    "test_what_a_walk_reached_is_found_by_its_path_and_nothing_else_is",
+    "test_known_units_stay_closed_and_what_they_name_is_not_reached",
+    "test_a_known_unit_may_be_gone_and_another_may_not",
+)
 @pytest.mark.sampled(3)
 class TestSparkEngine(
     EngineContract, TogetherContract, CensusContract, CensusesContract, LookingContract, ReachedContract
 ):
-    """Spellings and damage are judged by code that threads run as well, which are tried with all of them."""
+    """Spellings and damage are judged by code that threads run as well, which are tried with all of them. For what is
+    the long lane's, `make test` holds random tables and lakes against the threads' answers: `test_equal`, `test_lakes`,
+    `test_lake_censuses`.
+    """
 
     @pytest.fixture
     def engine(self, spark: Engine) -> Engine:
@@ -188,7 +223,7 @@ def two_tables(spark_session: SparkSession, while_broken: Path) -> DataFrame:
 
 
 @pytest.mark.parametrize("after", ["0", "1"], ids=["while they are counted", "while they come"])
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_files_that_could_not_be_brought_for_one_table_come_when_the_next_one_asks(
     tmp_path: Path, spark_session: SparkSession, after: str
 ) -> None:
@@ -287,6 +322,7 @@ def test_spark_that_cannot_be_started_is_said_so(tmp_path: Path) -> None:
     assert "Spark cannot be started: " in ran.stderr
 
 
+@pytest.mark.full
 def test_a_session_whose_strings_have_offsets_of_64_bits_says_the_same(
     tmp_path: Path, spark_session: SparkSession, spark: Engine
 ) -> None:

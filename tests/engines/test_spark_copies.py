@@ -44,6 +44,7 @@ class TestFilesOnExecutors(OnDisk, CopyManyContract):
         return ObjectVerify()
 
 
+@pytest.mark.full("test_copies_all_in_order_then_finds_them")
 class TestBucketsOnExecutors(OnMoto, CopyManyToBuckets):
     @pytest.fixture
     def cold(self, served: Server) -> str:
@@ -80,6 +81,7 @@ class TestBundlesOnExecutors(OnDisk, PackManyContract):
         return ObjectVerify()
 
 
+@pytest.mark.full("test_a_bucket_that_is_gone_is_raised_as_everywhere", "test_packs_all_in_order_and_finds_them_again")
 class TestBucketBundlesOnExecutors(OnMoto, PackManyToBuckets):
     @pytest.fixture
     def cold(self, served: Server) -> str:
@@ -108,6 +110,7 @@ class WatchedCopy(ObjectCopy):
         return super().share(parts)
 
 
+@pytest.mark.full
 def test_every_task_has_its_share_of_the_pace(spark_session: SparkSession, tmp_path: Path) -> None:
     class Files(CopyManyContract, OnDisk):
         pass

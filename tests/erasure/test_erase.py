@@ -38,6 +38,7 @@ def test_every_snapshot_of_the_live_table_loses_it(lake: DeepLake) -> None:
     assert lake.read("t") == [0, 2, 3, 17]
 
 
+@pytest.mark.full
 def test_it_goes_from_the_tiers_too(lake: DeepLake) -> None:
     path = file_of(lake, "t", 1)
     before = lake.rows_by_snapshot("t")

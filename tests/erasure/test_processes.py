@@ -52,7 +52,7 @@ def test_a_file_that_another_run_has_yet_to_delete_is_no_leftover(plain: RealLak
 
 
 @pytest.mark.parametrize("values", [(1, 1, 1), (0, 1, 2)], ids=["the same file", "a file each"])
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_all_of_them_go_and_nothing_else(plain: RealLake, values: tuple[int, ...]) -> None:
     before, files = rows_of(plain.table("t")), [file_of(plain, "t", value) for value in values]
     for code, told in at_once(plain, files):

@@ -94,6 +94,7 @@ def _die() -> None:
     raise Died
 
 
+@pytest.mark.full
 def test_another_spelling_of_its_name_goes_from_bundles_too(lake: DeepLake) -> None:
     path = _handed_down(lake)
     spelled = path.replace("/warehouse/", "//warehouse//")
@@ -133,6 +134,7 @@ def test_what_a_hand_over_left_in_a_tier_without_a_table_is_told(
     assert [(each.tier, len(each.left)) for each in report.tables if each.left] == [("cold", 1)]
 
 
+@pytest.mark.full
 def test_it_goes_from_deep_where_cold_has_no_table_any_more(lake: DeepLake) -> None:
     path = _handed_down(lake)
     lake.cold.drop_table("db.t")
@@ -146,6 +148,7 @@ def _copies(lake: DeepLake, path: str) -> list[Path]:
     return list(lake.cold_root.rglob(Path(path).name))
 
 
+@pytest.mark.full
 def test_a_bundle_whose_end_was_left_is_removed_by_the_same_call(
     lake: DeepLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +183,7 @@ def test_what_cold_cannot_lose_is_known_before_live_loses_it(lake: DeepLake) -> 
     assert lake.read("t") == [0, 1, 2, 3]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("before", [("put_if_absent", "/warehouse/db/t/metadata/snap-"), ("commit", "catalog.db")])
 def test_what_a_restore_under_way_brings_back_is_told(
     lake: DeepLake, monkeypatch: pytest.MonkeyPatch, before: tuple[str, str]

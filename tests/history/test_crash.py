@@ -76,6 +76,7 @@ def quiet(world: World, fault: CountingFault | Dying | None = None) -> None:
     world.process(fault).expire(world.table, grace="0s", retain_last=1_000, keep={"history": bound})
 
 
+@pytest.mark.full
 def test_dies_at_every_effect_of_a_run_that_only_forgets(make: Callable[[], World]) -> None:
     counting = CountingFault()
     world = make()

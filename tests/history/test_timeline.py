@@ -60,7 +60,8 @@ def test_a_span_without_any_instant_is_refused(until: int) -> None:
         Span(NOON, until)
 
 
-@pytest.mark.parametrize("name", ["t.svg", "t.png"])
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("name", ["t.png", "t.svg"])
 def test_a_picture_that_cannot_be_written_is_told_without_numbers_of_errors(
     timeline: Timeline, tmp_path: Path, name: str
 ) -> None:

@@ -49,6 +49,7 @@ def test_without_a_retention_all_stay(aged: Path) -> None:
     assert "backup" not in {kind.value for kind in plan.victims.by_kind}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("said", "left"), [("20d", 1), ("5d", 0), ("60d", None), ("forever", None)])
 def test_what_is_older_than_its_retention_goes(aged: Path, said: str, left: int | None) -> None:
     before = backups(aged)

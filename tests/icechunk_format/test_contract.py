@@ -91,7 +91,7 @@ def commit(repo: Any, branch: str, number: int) -> None:
 
 class TestIcechunk(FormatContract):
     kit_name = "icechunk"
-    every = by_lane(6, 6, 1)
+    every = by_lane(6, 12, 1)
 
     @pytest.fixture
     def make(self, written: Path) -> Make:

@@ -28,7 +28,7 @@ from harness.lanes import by_lane
 from .repositories import HEADER, STORE, body_of, lying, packed, rows
 
 TIMES = settings(
-    max_examples=by_lane(100, 150, 20_000), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=by_lane(100, 100, 20_000), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 REFUSED = (CorruptIcechunk, UnsupportedIcechunk)
 

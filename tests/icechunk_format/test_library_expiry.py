@@ -101,7 +101,7 @@ def returned(before: RefHistory, survivors: set[str], told: Rewriting, spec: int
     return {each for line in lines if told.parents.keys() & set(line) for each in line if each not in survivors}
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_library_does_what_was_told(tmp_path: Path, seed: int, spec: int) -> None:

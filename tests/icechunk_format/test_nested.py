@@ -67,7 +67,7 @@ def files_of(source: Path, folder: Path) -> Files:
 
 
 @pytest.mark.parametrize(("first", "second"), [("b", "bc"), ("bc", "b"), ("b", "b.old"), ("b", "b#1")])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_folders_that_begin_alike(one: Path, other: Path, tmp_path: Path, first: str, second: str) -> None:
     scene, beside = put_at(one, tmp_path / first), put_at(other, tmp_path / second)
     before, wanted = files_of(other, beside.folder), arrays(scene.folder)
@@ -97,7 +97,7 @@ def test_the_outer_one_takes_nothing_of_the_inner_one(one: Path, other: Path, tm
         each.is_sound()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("place", INSIDE)
 def test_the_inner_one_takes_nothing_of_the_outer_one(one: Path, other: Path, tmp_path: Path, place: str) -> None:
     outer = put_at(one, tmp_path / "a")
@@ -139,6 +139,7 @@ def test_a_copy_of_a_repository_inside_of_it(one: Path, tmp_path: Path) -> None:
     assert files_of(one, inner.folder) == before
 
 
+@pytest.mark.full
 def test_prefixes_that_begin_alike_in_a_bucket(moto_server: Server) -> None:
     """A listing of `lake/b` without its slash would show `lake/bc` too."""
     bucket, clock = unique("icealike"), Clock()

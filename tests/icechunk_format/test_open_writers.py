@@ -50,7 +50,7 @@ SAMPLES = by_lane(3, 3, 1000)
 # ---------------------------------------------------------------- between the steps of a writer
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("age_ms", [0, YOUNG_MS])
 @pytest.mark.parametrize("at", range(COMMIT + 1))
 def test_a_search_before_each_step(scene: Scene, at: int, age_ms: int) -> None:

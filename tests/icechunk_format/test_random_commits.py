@@ -50,7 +50,7 @@ def random_step(made: Stepped, choice: random.Random) -> Step:
     return step_from(base, threshold, gone, choice.choice([[], come]), choice.choice([None, {"a": "1"}]))
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_random_commit_is_cut_and_carried_on(tmp_path: Path, seed: int, spec: int) -> None:
@@ -75,7 +75,7 @@ def test_a_random_commit_is_cut_and_carried_on(tmp_path: Path, seed: int, spec: 
     assert lying(tmp_path / "r", "snapshots") == referenced(step.document["repository"])
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_others_work_while_a_random_commit_is_cut(tmp_path: Path, seed: int, spec: int) -> None:

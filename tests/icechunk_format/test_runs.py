@@ -115,6 +115,7 @@ def purged(process: FolderProcess, clock: Clock, world: World, **asked: Any) -> 
     return ended
 
 
+@pytest.mark.sampled(2)
 def test_what_goes_is_what_was_planned_and_what_stays_reads_the_same(world: World) -> None:
     choice, repo = random.Random(world.growing.count), world.opened
     times = sorted(
@@ -144,7 +145,7 @@ def test_what_goes_is_what_was_planned_and_what_stays_reads_the_same(world: Worl
     assert process.check(world.location).sound
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_after_a_search_the_library_finds_nothing(world: World) -> None:
     """Nothing but what firnline never takes: what no ref leads to and version 2 still lists."""
     world.age()
@@ -186,7 +187,7 @@ def test_what_an_open_session_may_have_written_stays(tmp_path: Path) -> None:
     assert len(before) - len(world.disk()) == plan.victims.all.files > 0
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_expired_and_searched_the_library_finds_nothing(world: World) -> None:
     clock = Clock(ahead_ms=4 * DAY_MS)  # what resets and amends left may be of no open session any more
     process = FolderProcess(clock=clock)
@@ -199,7 +200,7 @@ def test_expired_and_searched_the_library_finds_nothing(world: World) -> None:
     assert (left.snapshots_deleted, left.transaction_logs_deleted) == (0, 0)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_expired_by_number_and_searched_the_library_finds_nothing(world: World) -> None:
     """Version 2 lists what resets and amends left, some of it younger than the threshold. It goes all the same, and the
     lines of refs are as the threshold alone leaves them.
@@ -306,6 +307,7 @@ def search(process: FolderProcess, clock: Clock, world: World) -> None:
     process.orphans(world.location, **MEANT)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("many", [0, FEW_LOOKS])
 @pytest.mark.parametrize("act", [expire_all, search])
 def test_a_chunk_that_a_damaged_manifest_no_longer_names_is_not_purged(

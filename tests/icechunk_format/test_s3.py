@@ -33,6 +33,7 @@ def in_bucket(server: Server, bucket: str, prefix: str = "lake/r") -> Any:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_repository_in_a_bucket(moto_server: Server, spec: int) -> None:
     bucket = make_bucket(moto_server, unique("ice")).removeprefix("s3://")

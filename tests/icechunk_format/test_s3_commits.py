@@ -66,6 +66,7 @@ class InBucket:
         return read_repository(self.store, self.location).snapshots[self.snapshots[number]].flushed_us
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("spec", SPECS)
 def test_a_commit_in_a_bucket_is_cut_and_carried_on(moto_server: Server, spec: int) -> None:
     found = InBucket(moto_server, spec)

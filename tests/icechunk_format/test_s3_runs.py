@@ -51,6 +51,7 @@ def test_what_expired_is_gone_and_the_rest_reads_the_same(moto_server: Server, s
     assert process.check(location).sound
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("spec", SPECS)
 def test_what_was_reset_away_goes_though_older_ones_stay(moto_server: Server, spec: int) -> None:
     """Version 1 leaves it to a search, which takes nothing that is younger than a session may be."""
@@ -87,6 +88,7 @@ def finish(process: FolderProcess, clock: Clock, location: str, **asked: Any) ->
         (ended,) = process.resume(location)
 
 
+@pytest.mark.full
 def test_many_needed_objects_are_listed_before_a_purge_and_by_a_check(
     moto_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -115,6 +115,7 @@ def test_a_repository_without_refs_stops_a_search_and_is_called_by_its_name(
     assert "cannot read" not in said
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_rows_that_cannot_be_told_are_refused_in_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,7 +83,7 @@ def commit_by_java(judge: Jvm, place: str, scratch: Path) -> None:
     tables.load(str(scratch)).updateProperties().set("written", "after us").commit()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("skew", SKEWS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_java_commits_on_after_a_command_on_a_machine_whose_clock_is_off(
@@ -119,6 +119,7 @@ def test_what_another_clock_wrote_ahead_is_neither_undercut_nor_led_further(judg
     assert judge.iceberg("TableMetadataParser").read(read).lastUpdatedMillis() == ahead
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("skew", [10 * MINUTE_MS, -10 * MINUTE_MS, 5 * HOUR_MS])
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_clock_that_is_far_off_changes_nothing(world: World, command: str, skew: int) -> None:

@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     rmtree(tmp_path)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_firnline_plans_what_iceberg_does(
     judge: Jvm, seed: int, folder: Path, record_property: Callable[[str, object], None]

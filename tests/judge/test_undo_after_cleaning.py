@@ -167,6 +167,7 @@ def test_an_undo_is_refused_where_the_id_of_a_schema_means_something_else(java: 
     assert java.document() == before
 
 
+@pytest.mark.full
 def test_an_undo_is_refused_where_the_columns_of_a_spec_are_gone(java: JavaTable, lake: Lake) -> None:
     java.write("one")
     java.evolve("two", "id")

@@ -86,6 +86,7 @@ def lake_of(monkeypatch: pytest.MonkeyPatch, home: Path, store: type[Dated] = Da
     return dated(Lake(places_of(Section(), engine="local")), Clock(10 * DAY_MS), store)
 
 
+@pytest.mark.full
 def test_a_search_keeps_the_versions_on_the_way_from_a_stale_hint(
     table: PathTable, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

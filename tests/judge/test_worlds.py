@@ -25,6 +25,7 @@ def test_few_seeds_reach_every_operation_and_every_format_version(judge: Jvm, tm
     assert wanted <= set(done)
 
 
+@pytest.mark.full
 def test_a_seed_gives_the_same_history_again(judge: Jvm, tmp_path: Path) -> None:
     one, other = (build(judge, 29, tmp_path / name) for name in ("one", "other"))
     assert one.operations == other.operations
@@ -43,6 +44,7 @@ def counts(summary: dict[str, str]) -> str:
     return " ".join(f"{key}={value}" for key, value in sorted(summary.items()) if "files" in key)
 
 
+@pytest.mark.full
 def test_every_file_that_a_world_needs_is_on_disk(judge: Jvm, tmp_path: Path) -> None:
     world = build(judge, 3, tmp_path / "t")
     needed = Court(judge, world).needed

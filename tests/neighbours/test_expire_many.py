@@ -151,6 +151,7 @@ def rename(four: RealLake) -> None:
     four.catalog.rename_table("db.c", "db.elsewhere")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("meanwhile", [hold, drop, move_on, rename])
 def test_what_becomes_of_one_table_after_the_question_stops_no_other(
     four: RealLake, meanwhile: Callable[[RealLake], None]
@@ -179,6 +180,7 @@ def test_a_table_that_is_refused_is_told_and_not_touched(four: RealLake) -> None
     assert all(not four.firnline().runs(name) for name in ALL)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shares", [True, False])
 def test_a_table_that_breaks_meanwhile_stops_others_only_as_it_would_stop_each_alone(
     four: RealLake, shares: bool
@@ -217,7 +219,7 @@ class Dying:
         return called
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("calls", range(0, 80, 1 if FULL else 9))
 def test_a_process_that_dies_at_any_write_leaves_the_whole_to_resume(
     four: RealLake, calls: int, monkeypatch: pytest.MonkeyPatch
@@ -242,7 +244,7 @@ def test_a_process_that_dies_at_any_write_leaves_the_whole_to_resume(
     assert all(is_whole(four, name) for name in NAMES)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("meanwhile", [hold, drop, move_on, rename])
 @pytest.mark.parametrize("calls", range(1, 120, 1 if FULL else 13))
 def test_a_process_that_dies_while_tables_are_side_by_side_and_one_changes_leaves_the_others_to_resume(
@@ -442,6 +444,7 @@ def test_the_command_searches_all_and_tells_what_it_found(
     assert run(["orphans", "--all", "--files", "x.csv"]) == 2
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("step", ["proposed", "approve", "advance"])
 def test_an_error_of_no_known_kind_in_one_table_stops_no_other(
     four: RealLake, step: str, monkeypatch: pytest.MonkeyPatch

@@ -53,6 +53,7 @@ def doomed(lake: Lake) -> int:
     return lake.plan("lake.db.a", older_than=now_ms(), retain_last=1, blast_radius=1.0).plan.victims.all.files
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("other", ["lake.db.b", "lake.db.clone"])
 def test_a_walk_is_not_forgotten_since_another_thread_notes_what_it_read_before(
     lake: RealLake, other: str, monkeypatch: pytest.MonkeyPatch

@@ -181,6 +181,7 @@ def test_what_lies_in_a_folder_is_found_without_looking_at_all_folders_behind_it
     assert Counted.looked < 40
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("spoiled", ["metadata", "list"])
 def test_a_damaged_table_is_read_once_for_all_plans_and_refuses_those_beside_it(
     lake: RealLake, monkeypatch: pytest.MonkeyPatch, spoiled: str

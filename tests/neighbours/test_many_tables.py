@@ -126,6 +126,7 @@ def test_one_pass_on_spark_says_the_same_of_every_table(five: RealLake) -> None:
         assert {**each.value.to_json(), "engine": expected.engine} == expected.to_json()
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_lists_of_one_pass_on_spark_reach_the_record_of_their_table(five: RealLake) -> None:

@@ -38,6 +38,7 @@ def refused_while(lake: RealLake, folder: Path, mode: int) -> None:
     assert lake.read("b") == [7]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mode", [CLOSED, LISTED_ONLY])
 def test_a_link_to_one_file_that_may_not_be_seen_stops_it(lake: RealLake, locked: Path, mode: int) -> None:
     target = home(lake, "a") / "data" / "imported-7.parquet"
@@ -45,6 +46,7 @@ def test_a_link_to_one_file_that_may_not_be_seen_stops_it(lake: RealLake, locked
     refused_while(lake, locked, mode)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("mode", [CLOSED, LISTED_ONLY])
 def test_a_folder_by_a_link_that_may_not_be_seen_stops_it(lake: RealLake, locked: Path, mode: int) -> None:
     (locked / "road").symlink_to(home(lake, "a") / "data")

@@ -120,6 +120,7 @@ def test_a_lake_is_planned_as_its_tables_are(
     assert_alike(tmp_path, script, damage, "local")
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 @settings(max_examples=40 if FULL else 2, deadline=None, suppress_health_check=SAME_FOLDER)

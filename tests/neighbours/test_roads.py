@@ -76,6 +76,7 @@ def test_what_another_table_imported_stays_when_it_was_moved_since_and_left_a_li
     assert looked_at.read("b") == [7]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("below", [".", "data", "data/day=1", "data/day=1/imported-7.parquet"])
 def test_what_another_table_has_stays_when_its_own_folder_or_file_was_moved_since_and_left_a_link(
     looked_at: RealLake, below: str
@@ -88,6 +89,7 @@ def test_what_another_table_has_stays_when_its_own_folder_or_file_was_moved_sinc
     assert looked_at.read("b") == [7]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("moved", ["p7", "p7/imported.parquet"])
 def test_what_another_table_imported_from_many_folders_stays_when_one_was_moved(
     looked_at: RealLake, moved: str

@@ -139,6 +139,7 @@ VERBS: dict[str, Callable[[Lake], Any]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("verb", VERBS)
 def test_five_thousand_tables_cost_no_more_requests_than_three(three: RealLake, verb: str) -> None:
     waiting = {committed(three, "a"), committed(three, "b")}
@@ -173,7 +174,7 @@ def entered(lake: RealLake) -> set[tuple[str, str]]:
     return {(said["uuid"], said["run"]) for said in (json.loads(each.read_text()) for each in entries(lake))}
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("calls", range(0, 66, 5))
 def test_a_run_that_has_not_ended_has_an_entry_at_whatever_write_its_process_died(
     three: RealLake, calls: int, monkeypatch: pytest.MonkeyPatch
@@ -460,6 +461,7 @@ def test_another_catalog_of_the_same_name_does_not_judge_the_entries_of_this_one
     other.catalog.close()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("level", ["catalog", "namespace", "table"])
 def test_tables_without_a_records_root_are_looked_at_one_by_one(three: RealLake, level: str) -> None:
     other = second_catalog(three, "other", "second")

@@ -90,6 +90,7 @@ def test_a_commit_without_its_entry_is_refused(watched: WatchedLake) -> None:
     watched.world.check()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("verb", ["purge", "undo"])
 def test_a_purge_or_an_undo_without_its_entry_is_refused(watched: WatchedLake, verb: str) -> None:
     code, facts, err = watched.expire("1s" if verb == "purge" else "1h")

@@ -161,6 +161,7 @@ def test_a_command_tells_logs_and_a_webhook_of_every_stage(watched: WatchedLake)
     assert [(said["from"], said["to"]) for said in (json.loads(body) for _, body in heard)] == stages
 
 
+@pytest.mark.full
 def test_a_command_whose_webhook_hangs_ends_all_the_same(watched: WatchedLake) -> None:
     with silence() as address:
         began = time.monotonic()

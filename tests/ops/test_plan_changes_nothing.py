@@ -39,7 +39,7 @@ def everything(folder: Path) -> dict[str, tuple[str, int, int]]:
     return seen
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("look", LOOKS, ids=" ".join)
 @pytest.mark.parametrize("table", TABLES)
 def test_looking_at_a_table_changes_nothing(

@@ -99,6 +99,7 @@ def named_by_pyiceberg(lake: Path, name: str) -> set[str]:
     return named
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", LEFT_BY_PYICEBERG)
 def test_the_totals_of_a_real_table_are_the_bytes_on_disk(in_lake: Path, name: str) -> None:
     keep = {"within": "3d", "daily": "off", "monthly": "off", "tags": "none-*", "last": "1"}

@@ -105,6 +105,7 @@ def test_undo_brings_back_the_snapshots_and_no_file_is_gone(tmp_path: Path) -> N
     crowd.check()
 
 
+@pytest.mark.full
 def test_killed_at_every_write_and_resumed(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     crowd, counting = lake(tmp_path / "counted"), CountingFault()
     expire(crowd, crowd.process(counting), meant=True)
@@ -126,6 +127,7 @@ def test_killed_at_every_write_and_resumed(tmp_path: Path, record_property: Call
     assert deaths > 5
 
 
+@pytest.mark.full
 def test_a_commit_between_any_two_requests_keeps_what_it_names(tmp_path: Path) -> None:
     """The file is an orphan when the listing sees it. A commit names it: before that the listing is over, the tables
     are read, the plan is made, the run committed or some of it deleted.

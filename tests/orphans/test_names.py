@@ -60,6 +60,7 @@ def test_a_live_table_is_not_dropped_whatever_its_name(lake: Lake, crowd: Crowd,
     assert files <= crowd.files()
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
 def test_a_neighbour_keeps_its_files_whatever_its_name(lake: Lake, crowd: Crowd, odd: tuple[str, str, str]) -> None:
     files = add(crowd, *odd)

@@ -139,6 +139,7 @@ def meanwhile(crowd: Crowd, what: str) -> None:
             crowd.table("late", inside="shared/data/late", commits=1)
 
 
+@pytest.mark.full
 def test_the_worlds_reach_what_they_are_for() -> None:
     """The strategy is only worth something if it makes garbage, young files and neighbours often enough."""
     from hypothesis import Phase, find

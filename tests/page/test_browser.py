@@ -109,6 +109,7 @@ def test_a_person_plans_looks_approves_watches_undoes_holds_and_releases(page: O
     assert open_lake().holds(TABLE) == ()
 
 
+@pytest.mark.full
 def test_a_person_sees_a_purge_go_on(
     table: SmallTable, page: OpenPage, window: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +146,7 @@ def test_a_person_sees_a_purge_go_on(
     assert float(bar.get_attribute("value") or 0) == last
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("dark", [False, True])
 def test_every_page_is_accessible_and_fits_a_phone(still: OpenPage, chromium: Any, dark: bool) -> None:
     context = chromium.new_context(viewport={"width": 390, "height": 800}, color_scheme="dark" if dark else "light")

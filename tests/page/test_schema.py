@@ -15,6 +15,7 @@ from .conftest import TABLE, TOKEN, OpenPage
 EXAMPLES = 200 if os.environ.get("FIRNLINE_FULL") else 4
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(("token", "named"), [(TOKEN, {}), (TOKEN, {"name": TABLE, "table": TABLE}), ("wrong", {})])
 def test_no_call_ends_in_an_error_of_our_own(page: OpenPage, token: str, named: dict[str, str]) -> None:

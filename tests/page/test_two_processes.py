@@ -21,6 +21,7 @@ from firnline.errors import LeaseHeld, UsageError
 from firnline.journal.events import RunState
 from firnline.lake import open_lake
 from firnline.testing.tables import SmallTable
+from harness.lanes import by_lane
 
 from .conftest import TABLE, TOKEN, OpenPage
 
@@ -175,7 +176,7 @@ def test_of_two_pages_that_approve_at_one_instant_one_acts(table: SmallTable) ->
 
 def test_of_a_page_and_a_command_at_one_instant_one_acts(table: SmallTable) -> None:
     with serving() as page:
-        for _ in range(3):
+        for _ in range(by_lane(1, 1, 3)):
             run = saved()
             command = Command("commit", run)
             answer, (code, told) = at_once(partial(approve, page, run, "ann"), command.begin)
@@ -186,6 +187,7 @@ def test_of_a_page_and_a_command_at_one_instant_one_acts(table: SmallTable) -> N
             undone(run)
 
 
+@pytest.mark.full
 def test_of_a_page_and_another_run_of_the_table_one_expires(page: OpenPage) -> None:
     """`expire` plans a run of its own: what both would expire goes once."""
     run = saved()

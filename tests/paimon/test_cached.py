@@ -88,6 +88,7 @@ def test_a_second_walk_opens_nothing_and_a_third_what_is_new(both: Paimon, copy:
     assert opened[2] == set(os.listdir(Path(copy.table) / "manifest")) - before
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_tables_are_walked_alike_with_and_without(both: Paimon, seed: int, quick_folder: Path) -> None:
     world = grow(both, seed, quick_folder)
@@ -97,6 +98,7 @@ def test_random_tables_are_walked_alike_with_and_without(both: Paimon, seed: int
         assert said(world.folder, memory, seed=choice) == expected
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_executors_recall_what_threads_remembered(both: Paimon, copy: Copy, tmp_path: Path) -> None:

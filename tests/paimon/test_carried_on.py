@@ -73,6 +73,7 @@ def test_a_consumer_that_woke_up_meanwhile_reads_on(both: Paimon, made: Path) ->
         each.end()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_hold_is_seen_where_the_commit_writes_no_note(made: Path, copy: Copy, ending: str) -> None:
     """The note said already where the records are: nothing in it changes by a second run."""
@@ -110,6 +111,7 @@ def test_a_tag_above_the_newest_snapshot_comes_back_where_nothing_was_rolled_bac
 # ---------------------------------------------------------------- the writers' own expiry
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ending", [*ENDINGS, "/EARLIEST"])
 def test_the_writers_own_expiry_went_further(both: Paimon, made: Path, copy: Copy, ending: str) -> None:
     """All that was taken had come back: snapshots whose files were gone, below a hole, and the hint pointed at them."""

@@ -62,7 +62,7 @@ def make(both: Paimon, options: dict[str, str]) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=["input", "none"])
+@pytest.fixture(scope="module", params=["input", pytest.param("none", marks=pytest.mark.full)])
 def made(both: Paimon, request: pytest.FixtureRequest) -> Iterator[Path]:
     folder = make(both, {"changelog-producer": request.param})
     yield folder
@@ -195,7 +195,7 @@ def test_an_adopted_table_keeps_changelogs_as_before_and_its_writers_remove_none
 
 
 @pytest.mark.parametrize("when", WHEN)
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_an_expiry_of_changelogs_is_cut_at_every_write(made: Path, when: When) -> None:
     effects = cut_run(made, native, when)
     assert any("/changelog/changelog-5" in key for _, key in effects)
@@ -215,11 +215,13 @@ def aged(copy: Copy, fault: Fault | None = None, grace: str = "0s") -> str:
     return str(copy.expire(fault, now=late, grace=grace, **NATIVELY).run.id)
 
 
+@pytest.mark.sampled(1)
 def test_changelogs_that_go_alone_are_cut_at_every_write(with_changelogs: Path) -> None:
     effects = cut_run(with_changelogs, aged, "before")
     assert any("/changelog/changelog-6" in key for _, key in effects)
 
 
+@pytest.mark.full
 def test_their_undo_is_cut_at_every_write(with_changelogs: Path) -> None:
     cut_undo(with_changelogs, lambda copy: aged(copy, grace="1h"))
 

@@ -105,6 +105,7 @@ def test_the_operators_limit_ends_it_where_the_table_sets_none(both: Paimon, cop
     assert set(free["expire"]) < set(limited["expire"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("when", WHEN)
 def test_an_expiry_is_cut_at_every_write(made: Path, when: When) -> None:
     effects = cut_run(made, all_but_one, when)

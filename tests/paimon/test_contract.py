@@ -49,7 +49,7 @@ class RealTable:
 
 class TestPaimon(FormatContract):
     kit_name = "paimon"
-    every = by_lane(7, 7, 1)
+    every = by_lane(7, 14, 1)
     may_be_gone = frozenset({FileKind.CHANGES_LIST})
 
     @pytest.fixture

@@ -136,6 +136,7 @@ def _at(paths: set[Path], copy: Copy, moved: Copy) -> set[Path]:
     return {moved.folder / path.relative_to(copy.folder) for path in paths}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("purged", [False, True])
 def test_a_hold_on_an_expired_snapshot_outlives_a_renamed_folder(both: Paimon, original: Copy, purged: bool) -> None:
     """The run that took it out was planned under the old name, and its record is all that says what the hold needs."""

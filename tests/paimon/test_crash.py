@@ -25,7 +25,7 @@ def expire(copy: Copy, fault: Fault | None) -> None:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_an_expiry_is_cut_at_every_write(made: Path, when: When) -> None:
     effects = cut_run(made, expire, when)
     assert any("/snapshot/snapshot-1" in key for _, key in effects)

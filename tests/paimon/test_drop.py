@@ -195,6 +195,7 @@ def test_a_drop_is_cut_at_every_write(made: Path, when: When) -> None:
     assert any("/branch/branch-side/schema/schema-0" in key for _, key in effects)
 
 
+@pytest.mark.full
 def test_its_undo_is_cut_at_every_write(made: Path) -> None:
     cut_undo(made, lambda copy: str(copy.process().drop(copy.table, ["side"], **LATER).run.id))
 
@@ -239,6 +240,7 @@ def outlived(copy: Copy) -> Copy:
     return copy
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["short", "two"])
 def test_a_tag_goes_with_the_files_that_only_it_held(both: Paimon, outlived: Copy, name: str) -> None:
     before, rows, waste = outlived.reader().reachable(), rows_of(both, outlived), garbage(outlived)
@@ -263,6 +265,7 @@ def test_a_tag_of_a_snapshot_that_is_there_takes_no_file_along(copy: Copy) -> No
     assert before.keys() - copy.picture().keys() == {"/tag/tag-short"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("when", WHEN)
 def test_the_drop_of_a_tag_is_cut_at_every_write(made: Path, when: When) -> None:
     copy = Copy.of(made, "outlived")
@@ -274,6 +277,7 @@ def test_the_drop_of_a_tag_is_cut_at_every_write(made: Path, when: When) -> None
 # ---------------------------------------------------------------- pypaimon, random tables, the command line
 
 
+@pytest.mark.full
 def test_pypaimon_reads_what_is_left(both: Paimon, tmp_path: Path) -> None:
     made = PythonTable(both.python, tmp_path / "t")
     made.create(Shape("python", True, ("p",), {"bucket": "1"}))
@@ -300,7 +304,7 @@ def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[PaimonWorld]
         yield made
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_random_tables_lose_refs_and_nothing_else(both: Paimon, world: PaimonWorld) -> None:
     with aside(world):
         rng = random.Random(world.seed)

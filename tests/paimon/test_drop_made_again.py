@@ -65,6 +65,7 @@ CASES = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.sampled(2)
 @CASES
 def test_what_was_made_again_while_the_question_was_open_stays(both: Paimon, copy: Copy, name: str, act: Act) -> None:
     table, after = JavaTable(both.java, copy.folder / "t"), {}
@@ -80,6 +81,7 @@ def test_what_was_made_again_while_the_question_was_open_stays(both: Paimon, cop
     assert not copy.missing()
 
 
+@pytest.mark.sampled(2)
 @CASES
 def test_what_was_made_again_before_a_resume_stays(both: Paimon, copy: Copy, name: str, act: Act) -> None:
     """The process died with the plan written and nothing done."""
@@ -98,6 +100,7 @@ def test_what_was_made_again_before_a_resume_stays(both: Paimon, copy: Copy, nam
     assert rows_of(table, name)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("at", ["tag/tag-two", "snapshot/snapshot-2", "snapshot/snapshot-3", "schema/schema-0"])
 def test_what_was_made_again_after_a_drop_was_cut_stays(both: Paimon, copy: Copy, at: str) -> None:
     dying = OfKey(Dying(1, when="after"), f"branch-side/{at}")
@@ -149,6 +152,7 @@ def _committed_expiry(copy: Copy) -> str:
     return run
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("other", [_saved_expiry, _committed_expiry])
 def test_a_drop_that_is_refused_stops_no_other_run_of_the_table(
     both: Paimon, copy: Copy, other: Callable[[Copy], str]

@@ -114,7 +114,7 @@ def _undone_and_done(both: Paimon, copy: Copy) -> None:
     assert copy.process().check(copy.table).sound
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 @pytest.mark.parametrize("shape", CHOSEN.values(), ids=CHOSEN.keys())
 def test_a_table_of_an_earlier_paimon_is_expired_and_undone(
     both: Paimon, earlier: Jvm, place: Copy, shape: Shape
@@ -123,7 +123,7 @@ def test_a_table_of_an_earlier_paimon_is_expired_and_undone(
     _undone_and_done(both, place)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 @pytest.mark.parametrize("shape", CHOSEN.values(), ids=CHOSEN.keys())
 def test_so_is_one_that_paimon_of_today_went_on_with(both: Paimon, earlier: Jvm, place: Copy, shape: Shape) -> None:
     _written(earlier, place, shape)

@@ -53,7 +53,7 @@ def some_expired(state: State, rng: random.Random) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 def test_what_roots_need_is_what_the_plain_reader_says(both: Paimon, seed: int, quick_folder: Path) -> None:
     world = grow(both, seed, quick_folder)
     state = loaded(world)
@@ -83,8 +83,7 @@ def test_spark_says_the_same(both: Paimon, quick_folder: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("engine_name", ["local", "spark"])
-@pytest.mark.sampled(1)
+@pytest.mark.parametrize("engine_name", ["local", pytest.param("spark", marks=pytest.mark.full)])
 def test_tables_of_both_formats_are_walked_in_one_pass(both: Paimon, quick_folder: Path, engine_name: str) -> None:
     """Two Paimon tables, one of them twice, and an Iceberg table; one asks what the other format needs."""
     engine: Engine = LocalEngine() if engine_name == "local" else SparkEngine(session())

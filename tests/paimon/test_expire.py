@@ -27,7 +27,7 @@ def world(both: Paimon, request: pytest.FixtureRequest) -> Iterator[PaimonWorld]
         yield made
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 def test_a_run_frees_exactly_what_nothing_needs_any_more(both: Paimon, world: PaimonWorld) -> None:
     with aside(world):
         rng = random.Random(world.seed)

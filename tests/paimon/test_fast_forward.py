@@ -105,7 +105,7 @@ def test_these_are_paimons_own_steps(both: Paimon, made: Path) -> None:
     whole.end()
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 @pytest.mark.parametrize("until", [HALF_GONE, END_GONE, SNAPSHOTS, SCHEMAS, DONE])
 def test_a_drop_between_the_steps_of_a_fast_forward_leaves_one_of_both(both: Paimon, made: Path, until: int) -> None:
     main, side = (_rows(both, Copy(made), branch) for branch in (MAIN, "side"))

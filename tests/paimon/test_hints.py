@@ -60,7 +60,7 @@ def is_misled(both: Paimon, copy: Copy, branch: str = MAIN) -> bool:
     return newest != max(layout.snapshots(copy.folder / "t", branch))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("said", HINTS.values(), ids=list(HINTS))
 @pytest.mark.parametrize("name", ["LATEST", "EARLIEST"])
 def test_java_reads_after_an_expiry_whatever_a_hint_said(
@@ -73,7 +73,7 @@ def test_java_reads_after_an_expiry_whatever_a_hint_said(
     assert copy.process().check(copy.table).sound
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("said", HINTS.values(), ids=list(HINTS))
 def test_java_reads_a_branch_after_an_expiry_whatever_its_hint_said(
     both: Paimon, copy: Copy, said: bytes | None
@@ -89,7 +89,7 @@ def test_java_reads_a_branch_after_an_expiry_whatever_its_hint_said(
     assert copy.process().check(copy.table).sound
 
 
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("said", HINTS.values(), ids=list(HINTS))
 @pytest.mark.parametrize("branch", [MAIN, "side"])
 def test_check_tells_just_the_hints_that_mislead_java(
@@ -112,6 +112,7 @@ def test_check_tells_a_hint_that_a_hole_makes_believable(both: Paimon, copy: Cop
     assert checked.sound == (said != b"3") == (not is_misled(both, copy))
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("said", [b"2", b"99"])
 def test_an_undo_leaves_a_table_that_java_reads(both: Paimon, made: Path, copy: Copy, said: bytes) -> None:
     rows = rows_of_java(both, Copy(made))
@@ -121,6 +122,7 @@ def test_an_undo_leaves_a_table_that_java_reads(both: Paimon, made: Path, copy: 
     assert seen_by_java(both, copy) == (7, 1, rows)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("cut", ["delete", "put"])
 def test_a_rollback_while_a_lying_hint_is_mended_is_not_hidden(both: Paimon, copy: Copy, cut: str) -> None:
     """The hint is written from what is there, and looked at again: not from what was there when the commit began."""

@@ -26,7 +26,7 @@ BESIDE = {**VECTORS, OPTION: "true"}
 KINDS = {"vectors": VECTORS, "dynamic": DYNAMIC, "beside": BESIDE}
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=["vectors", *(pytest.param(each, marks=pytest.mark.full) for each in ("dynamic", "beside"))])
 def dropped(both: Paimon, request: pytest.FixtureRequest) -> Iterator[Copy]:
     """A table whose branch had indexes and statistics of its own, and was dropped by Paimon; everything is old."""
     folder = quick_folder()
@@ -85,6 +85,7 @@ def test_paimon_itself_finds_the_same(both: Paimon, dropped: Copy) -> None:
     copy.end()
 
 
+@pytest.mark.sampled(1)
 def test_young_ones_stay(dropped: Copy) -> None:
     unnamed = dropped.reader().unnamed()
     young = {path for path in unnamed if kinds({path}) <= {"index", "stat"}}

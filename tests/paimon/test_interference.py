@@ -125,6 +125,7 @@ def cut_after(copy: Copy, made: Path, act: Act, ending: str) -> None:
 # ---------------------------------------------------------------- holds
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("ending", [".begun", "/snapshot-2"])
 def test_a_hold_that_came_before_a_commit_was_carried_on_stays(made: Path, copy: Copy, ending: str) -> None:
     """The commit wrote the note as it had been before: the hold was gone, and the purge went on."""
@@ -166,7 +167,7 @@ def _back_and_on(table: JavaTable) -> None:
     table.write(MAIN, [row(8, "eight")])
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("number", [2, 3, 4, 5])
 @pytest.mark.parametrize("act", [_back_to_a_tag, _fast_forward, _back_and_on])
 def test_what_somebody_made_the_newest_stays_the_newest(
@@ -335,6 +336,7 @@ def test_an_undo_that_is_carried_on_brings_back_nothing_that_writers_expired_mea
     assert not copy.missing()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("cut", [True, False])
 def test_a_run_whose_undo_is_refused_in_the_middle_goes_on_to_its_purge(both: Paimon, copy: Copy, cut: bool) -> None:
     """It had stayed in the middle for good, and no later run of the table could be purged."""

@@ -41,7 +41,7 @@ def _made(both: Paimon, copy: Copy, options: dict[str, str]) -> JavaTable:
 
 
 @pytest.mark.parametrize("options", [*AVRO, *OTHERS], ids=lambda each: "-".join(each.values()))
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 def test_every_way_of_writing_manifests_is_read(both: Paimon, place: Copy, options: dict[str, str]) -> None:
     table = _made(both, place, options)
     rows = sorted(table.rows.read(table.open()))
@@ -56,6 +56,7 @@ def test_every_way_of_writing_manifests_is_read(both: Paimon, place: Copy, optio
     assert plan["victims"]["bytes"] == sum(gone.values())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("options", OTHERS, ids=lambda each: "-".join(each.values()))
 def test_so_they_are_as_rows_of_sql(both: Paimon, place: Copy, options: dict[str, str]) -> None:
     _made(both, place, options)

@@ -83,7 +83,7 @@ class Mirrored:
         return {path: Path(path).read_bytes() for path in disk(self.root) if not path.endswith(".sqlite")}
 
 
-@pytest.fixture(params=["table-location", "hadoop-catalog"])
+@pytest.fixture(params=[pytest.param("table-location", marks=pytest.mark.full), "hadoop-catalog"])
 def mirrored(both: Paimon, request: pytest.FixtureRequest) -> Iterator[Mirrored]:
     root = quick_folder()
     folder = root / "w/db.db/t"
@@ -131,7 +131,7 @@ ACTS: dict[str, Callable[[Lake], object]] = {
 }
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
 def test_nobody_changes_an_iceberg_table_that_paimon_writes(view: Mirrored, act: Callable[[Lake], object]) -> None:
     age(disk(view.root))
@@ -187,7 +187,7 @@ def test_a_mirror_in_a_catalog_is_counted_where_the_operator_names_it(view: Mirr
     assert not view.missing()
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("said", ["as it was", "disabled"])
 @pytest.mark.parametrize("policy", ["", "sharing: none"])
 def test_what_iceberg_metadata_reaches_outlives_an_expiry(mirrored: Mirrored, said: str, policy: str) -> None:
@@ -208,6 +208,7 @@ def test_what_iceberg_metadata_reaches_outlives_an_expiry(mirrored: Mirrored, sa
     assert mirrored.rows() == rows
 
 
+@pytest.mark.sampled(1)
 def test_what_paimon_mirrors_after_an_expiry_is_read(mirrored: Mirrored) -> None:
     asked = {**EVERYTHING_OLD, "retain_last": 1}
     mirrored.copy.process().expire(str(mirrored.table.folder), **asked, **AT_ONCE)
@@ -263,6 +264,7 @@ def test_a_mirror_that_no_catalog_has_is_no_dropped_table(mirrored: Mirrored) ->
     assert mirrored.picture() == before
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 def test_spark_counts_what_mirrors_need(mirrored: Mirrored) -> None:

@@ -75,11 +75,13 @@ def one_by_one(lake: RealLake, name: str, request: dict[str, Any]) -> Any:
     return lake.firnline().several([name]).plan(**request)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("damaged", DAMAGED)
 def test_a_mixed_lake_is_planned_as_its_tables_are(lake: RealLake, made: Path, damaged: str) -> None:
     assert_alike(lake, made, damaged, "local")
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("damaged", DAMAGED)

@@ -20,7 +20,7 @@ from .small import EVERYTHING_OLD, Copy, row
 NAMES = ("a/b", "deep/er/still", "a:b", "x@y", "a%2Fb", "ü", "a b", "tag/tag-a", "a/tag", "a/consumer/b")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_branch_with_any_name_keeps_its_files(both: Paimon, copy: Copy, name: str) -> None:
     table = JavaTable(both.java, copy.folder / "t")
@@ -35,6 +35,7 @@ def test_a_branch_with_any_name_keeps_its_files(both: Paimon, copy: Copy, name: 
     assert len(rows) == 5
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_tag_with_any_name_keeps_its_files(both: Paimon, copy: Copy, name: str) -> None:
     table = JavaTable(both.java, copy.folder / "t")

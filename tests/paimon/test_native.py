@@ -53,6 +53,7 @@ def going(state: State, rule: Range, older_than: int) -> set[str]:
     return {each for each in decision.expired if state.graph[each].number is not None}
 
 
+@pytest.mark.sampled(2)
 def test_the_same_snapshots_go(both: Paimon, world: PaimonWorld) -> None:
     (world.folder / "snapshot/EARLIEST").unlink(missing_ok=True)  # pypaimon leaves it above a snapshot that came back
     rng = random.Random(world.seed)

@@ -176,6 +176,7 @@ def _is_in_a_database_that_is_a_link(lake: Lake, two: JavaTable) -> None:
     two.folder.parent.symlink_to(lake.root / "far")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "hidden", [_moved_its_data, _only_a_branch_names_the_folder, _is_a_link, _is_in_a_database_that_is_a_link]
 )

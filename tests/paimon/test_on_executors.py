@@ -19,6 +19,7 @@ from .small import Copy
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
+@pytest.mark.full
 def test_a_snapshot_that_came_back_is_spared_by_a_walk_on_executors(
     copy: Copy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,7 +44,7 @@ def everything(world: PaimonWorld) -> set[str]:
     return disk(world.folder, world.root / "elsewhere")
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_exactly_what_nothing_names_goes(both: Paimon, world: PaimonWorld) -> None:
     rng = random.Random(world.seed)
     there = everything(world)
@@ -124,6 +124,7 @@ def ask_for_clean_folders(copy: Copy, option: str = "snapshot.clean-empty-direct
         schema.write_text(text.replace('"options" : {', f'"options" : {{ "{option}" : "true",', 1))
 
 
+@pytest.mark.full
 def test_a_search_is_cut_at_every_write(made: Path) -> None:
     copy, _ = littered(made, "uncut")
     counting = CountingFault()

@@ -157,6 +157,7 @@ def _is_longer(kind: str, ours: str, theirs: str) -> bool:
     return len(ours) <= len(theirs) and struct.pack(wide, said[0]) == struct.pack(wide, said[1])
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("legacy", [True, False])
 @pytest.mark.parametrize("kind", TYPES)
 def test_folders_are_those_that_java_makes(both: Paimon, kind: str, legacy: bool) -> None:

@@ -29,6 +29,7 @@ HINTS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("said", HINTS.values(), ids=list(HINTS))
 def test_hints_are_never_believed(both: Paimon, made: Path, copy: Copy, said: str | None) -> None:
     right = Copy(made).process().plan(copy.table, **EVERYTHING_OLD).to_json()

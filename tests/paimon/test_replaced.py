@@ -108,7 +108,7 @@ def test_every_file_is_found_where_its_schema_puts_it(both: Paimon, replaced: Co
     assert _rows(both, replaced) == rows
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_what_only_expired_snapshots_held_goes(both: Paimon, replaced: Copy) -> None:
     rows, there = _rows(both, replaced), disk(Path(replaced.table))
     plan = replaced.process().plan(replaced.table, **EVERYTHING_OLD).to_json()

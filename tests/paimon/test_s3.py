@@ -102,6 +102,7 @@ def expired_locally(made: Path) -> Iterator[dict[str, bytes]]:
     copy.end()
 
 
+@pytest.mark.full
 def test_a_run_does_what_it_does_on_local_files(
     both: Paimon, place: InBucket, made: Path, expired_locally: dict[str, bytes], tmp_path: Path
 ) -> None:

@@ -65,6 +65,7 @@ def test_every_listed_size_is_that_of_the_file(indexed: Copy, tmp_path: Path) ->
     assert freed.bytes == sum(size or 0 for size in listed.values())
 
 
+@pytest.mark.full
 def test_so_it_is_in_random_tables(both: Paimon, tmp_path: Path) -> None:
     for seed in SEEDS:
         with grown(both, seed) as world:

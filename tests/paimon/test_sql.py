@@ -55,6 +55,7 @@ def test_firnline_sql_answers_of_what_expired(remembering: Copy, capsys: pytest.
     assert live == [{"n": len(remembering.reader().needs(PaimonRoot(MAIN, SNAPSHOT, "7")).data), "records": 3}]
 
 
+@pytest.mark.full
 def test_the_data_source_reads_every_table(remembering: Copy) -> None:
     spark: SparkSession = session()
     register(spark)

@@ -81,7 +81,7 @@ def test_the_worlds_reached_everything() -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 def test_what_random_worlds_seldom_come_to_loses_nothing_either(
     both: Paimon, name: str, record_property: Record
 ) -> None:
@@ -92,7 +92,7 @@ def test_what_random_worlds_seldom_come_to_loses_nothing_either(
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=() if GUARDS[name].script else LONG) for name in GUARDS])
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_a_guard_that_is_taken_out_is_missed(both: Paimon, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """So that the worlds above can fail."""
     guard = GUARDS[name]
@@ -101,7 +101,7 @@ def test_a_guard_that_is_taken_out_is_missed(both: Paimon, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("name", COVERED)
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_a_guard_that_another_one_stands_in_for_is_not_missed(
     both: Paimon, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -79,6 +79,7 @@ def test_a_paimon_table_that_cannot_be_read_stops_no_other(several: list[Copy]) 
     assert [found[0], found[2]] == [whole[0], whole[2]]
 
 
+@pytest.mark.full
 def test_what_goes_of_several_paimon_tables_are_their_strays(several: list[Copy]) -> None:
     tables = [each.table for each in several]
     kept = {path: Path(path).read_bytes() for each in several for path in disk(each.folder)}
@@ -130,6 +131,7 @@ def test_each_paimon_table_is_loaded_as_often_however_many_there_are(several: li
     assert loads == [2, 2], "where it is, before the listing; what it needs, after that"
 
 
+@pytest.mark.full
 def test_a_folder_among_tables_is_searched_by_itself(several: list[Copy], tmp_path: Path) -> None:
     folder = tmp_path / "nothing"
     folder.mkdir()

@@ -36,6 +36,7 @@ ASKED = {name: EVERYTHING_OLD[name] for name in ("retain_last", "older_than")}
 # ---------------------------------------------------------------- random tables
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
 def test_every_root_that_needs_a_file_is_named(both: Paimon, seed: int) -> None:
     with grown(both, seed) as world:

@@ -50,7 +50,7 @@ def going(copy: Copy, in_ms: int) -> list[str]:
     return gone
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("reader", ZONES)
 @pytest.mark.parametrize("writer", ZONES)
 def test_a_tag_that_java_made_stays_for_its_time_in_every_zone(
@@ -65,7 +65,7 @@ def test_a_tag_that_java_made_stays_for_its_time_in_every_zone(
     assert (copy.folder / "t/tag/tag-hours").exists()
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("reader", ZONES)
 @pytest.mark.parametrize("writer", ZONES)
 def test_a_tag_of_ours_outlives_the_next_commit_of_java_in_every_zone(

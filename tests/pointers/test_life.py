@@ -21,7 +21,7 @@ from tests.pointers.seen import files, folder, read, sync
 NAMINGS = ("identifier", "ordinal", "uuid")
 
 
-@pytest.fixture(params=NAMINGS)
+@pytest.fixture(params=[NAMINGS[0], *(pytest.param(each, marks=pytest.mark.full) for each in NAMINGS[1:])])
 def naming(request: pytest.FixtureRequest, lake: RealLake) -> str:
     lake.policy = f"pointers: {request.param}"
     return str(request.param)

@@ -171,9 +171,9 @@ def test_a_snapshot_that_left_the_table_stays_whole_for_readers_of_the_pointer(l
 
 
 @pytest.mark.parametrize(
-    "engine", ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")])]
+    "engine",
+    ["local", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark"), pytest.mark.full])],
 )
-@pytest.mark.sampled(1)
 def test_orphans_keep_what_an_old_pointer_names(lake: RealLake, engine: str) -> None:
     metadata = grown(lake, **{"write.metadata.previous-versions-max": "1"})
     pointer = publish(lake, metadata)

@@ -110,7 +110,7 @@ TROUBLE: dict[tuple[type[Fault], bool], tuple[type[FirnlineError], ...]] = {
 """How an operation may end when one of its requests goes wrong, without and with retries below it."""
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("kind", "retrying"), TROUBLE)
 def test_one_request_goes_wrong(
     operation: Operation,

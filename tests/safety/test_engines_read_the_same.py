@@ -50,6 +50,7 @@ def boundary(operation: str, action: str, verbs: tuple[str, ...]) -> int:
     return random.Random(f"{operation} × {action}, read by others").choice(decisive)
 
 
+@pytest.mark.full
 def test_pyiceberg(worlds: dict[str, World]) -> None:
     for name, world in worlds.items():
         assert world.pyiceberg_rows() == world.rows(), name

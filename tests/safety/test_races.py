@@ -46,7 +46,7 @@ def boundaries(operation: str, action: str, verbs: tuple[str, ...]) -> list[int]
     return [chance.choice(chance.choice([decisive, anywhere]))]
 
 
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize(
     "action", [pytest.param(each, marks=pytest.mark.xdist_group(f"races-{n % 4}")) for n, each in enumerate(ACTIONS)]

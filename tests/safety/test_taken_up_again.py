@@ -159,6 +159,7 @@ def check_told_and_then_done(world: World, gone: list[str]) -> None:
     assert done.state == "done"
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("recorded", "fails_first"),
     [(False, False), (True, False), (False, True)],

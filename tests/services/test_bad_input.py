@@ -61,6 +61,7 @@ def test_wrong_credentials(versitygw_bucket: Bucket, database: Server, tmp_path:
     assert "credential" in said.lower() or "SignatureDoesNotMatch" in said
 
 
+@pytest.mark.full
 def test_no_permission_to_delete_is_found_before_the_commit(database: Server, tmp_path: Path) -> None:
     with moto(tmp_path / "server") as s3:
         ground = sql_ground(make_bucket(s3, "locked-down"), s3.settings, client(s3), database.url)
@@ -75,6 +76,7 @@ def test_no_permission_to_delete_is_found_before_the_commit(database: Server, tm
         world.check()
 
 
+@pytest.mark.full
 def test_a_bucket_that_is_not_there(make_ground: MakeGround, tmp_path: Path) -> None:
     world = World.make(tmp_path, ground=make_ground("s3+postgresql"))
     place, gone = world.writer.place(), f"s3://{unique('never')}/t/metadata/1.metadata.json"
@@ -85,6 +87,7 @@ def test_a_bucket_that_is_not_there(make_ground: MakeGround, tmp_path: Path) -> 
     world.check()
 
 
+@pytest.mark.full
 def test_a_token_that_expires_in_the_middle_of_a_run(make_ground: MakeGround, tmp_path: Path) -> None:
     """Deletes stop with the store's own word for it; a new token, and the run goes on where it was."""
     world = World.make(tmp_path, ground=make_ground("s3+postgresql"))
@@ -103,6 +106,7 @@ def test_a_token_that_expires_in_the_middle_of_a_run(make_ground: MakeGround, tm
     world.check()
 
 
+@pytest.mark.full
 def test_a_database_that_takes_no_writes(make_ground: MakeGround, tmp_path: Path) -> None:
     """A role that may only read: said at the commit, which changed nothing; another role, and the run goes on."""
     world = World.make(tmp_path, ground=make_ground("s3+postgresql"))
@@ -117,7 +121,7 @@ def test_a_database_that_takes_no_writes(make_ground: MakeGround, tmp_path: Path
 
 
 @pytest.mark.parametrize("version", ["V0", "V1"])
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_both_versions_of_the_shared_schema(version: str, make_ground: MakeGround, tmp_path: Path) -> None:
     ground = make_ground("s3+postgresql")
     world = World.make(tmp_path, ground=ground)
@@ -128,7 +132,7 @@ def test_both_versions_of_the_shared_schema(version: str, make_ground: MakeGroun
     assert len(world.rows()) < len(world.snapshots)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_a_table_that_is_dropped_during_a_run(kind: str, make_ground: MakeGround, tmp_path: Path) -> None:
     """Its files stay: what was decided for a table that is gone is decided for nobody."""
     world = World.make(tmp_path, ground=make_ground(kind))

@@ -48,7 +48,7 @@ def uncut_on(kind: str, operation: Operation, make_world: MakeWorld) -> Uncut:
     return UNCUT[kind, operation.name]
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_dies_and_goes_on(operation: Operation, make_world: MakeWorld, kind: str) -> None:
     """At some effects (all of them in the full count), before and after each took place."""
     uncut = uncut_on(kind, operation, make_world)
@@ -60,7 +60,7 @@ def test_dies_and_goes_on(operation: Operation, make_world: MakeWorld, kind: str
         assert brought_to_an_end(operation, world) == uncut.picture, f"died {when} {uncut.effects[at - 1]}"
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_the_answer_of_a_commit_is_lost(make_world: MakeWorld, kind: str) -> None:
     """It took place: the run finds that out and ends as if it had been told."""
     operation = OPERATIONS["expire --grace 0s"]
@@ -101,7 +101,7 @@ def test_a_whole_run_and_every_reader_after_it(world: World) -> None:
     assert sorted(world.snapshots[name] for name in ("s2", "s6", "s8", "s9")) == sorted(world.rows())
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_undo_brings_everything_back_or_cancels(world: World, kind: str) -> None:
     """On PostgreSQL after the commit; behind REST before it, and after it never."""
     rows = world.rows()

@@ -70,7 +70,7 @@ def test_a_server_listens_on_loopback_only(name: str, server: GetServer) -> None
     assert listening
 
 
-@pytest.mark.parametrize("name", ["redis", "postgres", "rest"])
+@pytest.mark.parametrize("name", ["rest", "postgres", "redis"])
 @pytest.mark.sampled(1)
 def test_a_server_dies_with_its_parent(name: str, tmp_path: Path, server: GetServer) -> None:
     server(name)

@@ -43,7 +43,7 @@ def test_names_are_known_without_spark_and_are_those_that_spark_reads() -> None:
         ("DROP TABLE ns.t", 2, "DROP is not run here"),
     ],
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(1)
 def test_no_java_is_needed_to_tell_a_slip(tmp_path: Path, statement: str, code: int, said: str) -> None:
     (tmp_path / ".pyiceberg.yaml").write_text(
         f"catalog:\n  lake:\n    type: sql\n    uri: sqlite:///{tmp_path}/catalog.db\n    init_catalog_tables: true\n"
@@ -129,6 +129,7 @@ def test_a_table_of_rows_is_as_wide_as_the_terminal_and_whole_in_a_pipe(
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 60
 
 
+@pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize(

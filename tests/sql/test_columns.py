@@ -123,7 +123,7 @@ def lake(tmp_path: Path) -> Path:
         ("SELECT snapshotid FROM firnline.snapshots", "did you mean snapshot_id?"),
     ],
 )
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_no_java_is_needed_to_tell_a_wrong_column(lake: Path, statement: str, hint: str) -> None:
     environment = {**os.environ, "JAVA_HOME": str(lake), "PYICEBERG_HOME": str(lake), "PATH": str(lake)}
     ended = subprocess.run(
@@ -133,6 +133,7 @@ def test_no_java_is_needed_to_tell_a_wrong_column(lake: Path, statement: str, hi
     assert hint in ended.stderr
 
 
+@pytest.mark.full
 def test_a_column_that_is_there_needs_java(lake: Path) -> None:
     environment = {**os.environ, "JAVA_HOME": str(lake), "PYICEBERG_HOME": str(lake), "PATH": str(lake)}
     ended = subprocess.run(

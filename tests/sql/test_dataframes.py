@@ -100,6 +100,7 @@ def test_all_files_of_a_table_of_which_nothing_expires_are_kept(facts: Facts, la
     assert {kind for _, kind, _ in found["kept"]} >= {"data", "manifest", "manifest-list"}
 
 
+@pytest.mark.full
 def test_a_users_own_join_and_a_session_that_keeps_its_settings(facts: Facts, lake: Lake, spark: SparkSession) -> None:
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
@@ -146,6 +147,7 @@ def test_spark_holds_the_files_for_as_long_as_their_dataframe_lives(
     assert not set(context._jsc.getPersistentRDDs()) - before
 
 
+@pytest.mark.full
 def test_runs_and_the_ledger_join(facts: Facts, lake: Lake) -> None:
     expire()
     frames = lake.dataframes

@@ -48,6 +48,7 @@ def test_each_question_is_answered_after_all_of_july_expired(july: Facts, ask: A
     }
 
 
+@pytest.mark.full
 def test_each_question_is_answered_in_a_plain_spark_session(july: Facts, spark: SparkSession) -> None:
     """Without any statement of firnline's: its data source, two views, and Spark's own SQL."""
     register(spark)

@@ -90,6 +90,7 @@ def test_errors_are_read_key_by_key(moto_server: Server, lax: Careless, root: st
     assert len(lax.bodies) == 1, "what is denied is not asked again"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("code", ["SlowDown", "InternalError", "ServiceUnavailable"])
 def test_what_may_pass_is_sent_again_and_only_that(moto_server: Server, lax: Careless, root: str, code: str) -> None:
     doomed = filled(moto_server, root, 20)

@@ -96,6 +96,7 @@ def test_a_copy_of_the_server_whose_crc64_differs_is_not_believed(
     assert seen[-1].operation == "HeadObject"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("parts", [False, True], ids=["at once", "in parts"])
 def test_a_stream_is_summed_until_the_bucket_was_seen_to_do_it(
     live: Bucket, cold: str, parts: bool, monkeypatch: pytest.MonkeyPatch

@@ -77,6 +77,7 @@ def body(server: Server, key: str) -> bytes:
     return bytes(client(server).get_object(Bucket=bucket, Key=name)["Body"].read())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", ["by the server", "streamed"])
 def test_a_class_is_for_objects_that_are_large_enough(moto_bucket: Bucket, cold: str, way: str) -> None:
     sizes = {"small": 131_071, "just": 131_072, "large": LARGE}
@@ -123,6 +124,7 @@ def test_looking_again_reads_nothing(moto_bucket: Bucket, cold: str, between: Pr
     assert {method for _, method, _ in between.seen} == {"HEAD"}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("way", ["by the server", "streamed"])
 def test_parts_of_all_sizes_are_compared_by_their_bytes(moto_bucket: Bucket, cold: str, way: str) -> None:
     parts = [some_bytes(PART, 1), some_bytes(PART + 7, 2), some_bytes(PART - 1, 3)]
@@ -156,6 +158,7 @@ def with_odd_tags(monkeypatch: pytest.MonkeyPatch, settings: dict[str, str]) -> 
     return written
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [1_000, LARGE])
 def test_a_store_whose_tags_are_no_md5_is_read_back(
     moto_bucket: Bucket, cold: str, size: int, between: Proxy, monkeypatch: pytest.MonkeyPatch
@@ -257,6 +260,7 @@ def test_copies_keep_to_the_pace_of_both_stores(moto_bucket: Bucket, cold: str) 
     assert time.monotonic() - begun >= 0.7
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("operation", ["copy", "complete"])
 def test_a_success_that_tells_of_a_failure_is_none(moto_bucket: Bucket, cold: str, operation: str) -> None:
     """S3 says that all is well before it begins to copy, and what went wrong where its answer belongs."""

@@ -46,6 +46,7 @@ class TestFilesOnThreads(OnDisk, CopyManyContract):
         return ObjectVerify()
 
 
+@pytest.mark.full("test_copies_all_in_order_then_finds_them")
 class TestBucketsOnThreads(OnMoto, CopyManyToBuckets):
     @pytest.fixture
     def cold(self, served: Server) -> str:

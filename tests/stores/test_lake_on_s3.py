@@ -106,6 +106,7 @@ def test_no_permission_to_delete_is_found_before_the_commit(
         assert {found.key for found in ObjectStores(moto_server.settings).list(table.location())} == files
 
 
+@pytest.mark.full
 def test_an_erasure_without_permission_to_delete_is_stopped_before_its_commit(
     setup: Setup, moto_server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -154,7 +155,7 @@ def test_what_one_server_can_do_says_nothing_of_another_with_the_same_names(setu
 
 
 @pytest.mark.parametrize("first", ["moto", "versitygw"])
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_two_servers_may_have_buckets_and_objects_of_one_name(
     setup: Setup, moto_server: Server, versitygw_server: Server, first: str
 ) -> None:

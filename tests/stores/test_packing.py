@@ -92,10 +92,19 @@ class PackedToBuckets(PackContract):
         return ObjectMembers(served.settings)
 
 
+@pytest.mark.full_but(
+    "test_packs_literal_names_of_any_length",
+    "test_packs_files_of_every_size",
+    "test_half_a_bundle_never_shows",
+    "test_what_is_packed_again_is_the_same_bundle",
+)
 class TestMotoIntoMoto(OnMoto, PackedToBuckets):
     pass
 
 
+@pytest.mark.full_but(
+    "test_packs_files_of_every_size", "test_half_a_bundle_never_shows", "test_another_object_stays_and_is_told"
+)
 class TestVersitygwIntoVersitygw(OnVersitygw, PackedToBuckets):
     @pytest.fixture
     def packer(self, served: Server) -> Pack:
@@ -132,6 +141,7 @@ def bundle_of(bucket: Bucket, cold: str, *files: bytes) -> BundleJob:
     return BundleJob(f"{cold}/bundles/1.tar", cold, members)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [9, LARGE])
 def test_a_write_whose_answer_got_lost_is_found_there(
     moto_bucket: Bucket, cold: str, between: Proxy, size: int
@@ -213,6 +223,7 @@ def test_a_bucket_that_is_missing_is_raised(moto_bucket: Bucket, cold: str) -> N
             ObjectPack(live, live).pack([broken], MarkingRelocation())
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [200_000, LARGE])
 def test_a_bundle_of_an_archive_class_is_packed_again_without_reading_it(
     moto_bucket: Bucket, cold: str, between: Proxy, size: int
@@ -229,6 +240,7 @@ def test_a_bundle_of_an_archive_class_is_packed_again_without_reading_it(
     assert [method for _, method, _ in between.seen].count("GET") == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("size", [200_000, LARGE])
 def test_a_bundle_that_cannot_be_read_back_has_the_tag_of_what_was_seen_to_arrive(
     moto_bucket: Bucket, cold: str, size: int, between: Proxy, monkeypatch: pytest.MonkeyPatch
@@ -324,6 +336,7 @@ print(json.dumps(peak() - before))
 """
 
 
+@pytest.mark.full
 def test_a_large_bundle_takes_no_more_memory(tmp_path: Path) -> None:
     """A hundred MiB of members in pieces of eight."""
     (tmp_path / "small").write_bytes(some_bytes(1_000))

@@ -65,6 +65,7 @@ class OnVersitygw(OnS3):
         return versitygw_server
 
 
+@pytest.mark.full("test_names_are_literal", "test_a_reader_in_another_process_sees_all_or_nothing")
 class TestMoto(OnMoto, SharedStoreContract):
     loses_races = "moto lets two of several racing conditional writes win now and then; versitygw runs this"
 
@@ -88,6 +89,7 @@ class S3Deletes(DeleteContract):
         return ObjectDelete(served.settings, conditional=request.param)
 
 
+@pytest.mark.full("test_deletes_the_literal_names_and_nothing_else", "test_many_keys_at_once")
 class TestMotoDelete(OnMoto, S3Deletes):
     awkward = (*AWKWARD_NAMES, "tab\tin", "bell\x07in", "return\rin", "line\u2028in")
 

@@ -28,6 +28,12 @@ from tests.stores.test_local import OnDisk
 from tests.stores.test_s3 import OnMoto
 
 
+@pytest.mark.full(
+    "test_many_that_copy_the_same_at_once_agree",
+    "test_every_size_arrives_once",
+    "test_another_object_stays_and_is_told",
+    "test_it_is_asked_again_before_the_object_gets_its_name",
+)
 class TestBundlesOfFiles(OnDisk, UnpackAsCopyContract):
     @pytest.fixture
     def cold(self, tmp_path: Path) -> str:
@@ -42,6 +48,7 @@ class TestBundlesOfFiles(OnDisk, UnpackAsCopyContract):
         return ObjectVerify()
 
 
+@pytest.mark.full("test_a_damaged_member_gets_no_name")
 class TestBundlesOfBuckets(OnMoto, UnpackContract):
     @pytest.fixture
     def cold(self, served: Server) -> str:

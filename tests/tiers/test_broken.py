@@ -133,6 +133,7 @@ def test_dies_at_every_effect(broken: BrokenLake, when: When) -> None:
         assert broken.cold_files() == whole, f"died {when} effect {at}: {counting.trace[at - 1]}"
 
 
+@pytest.mark.full
 def test_no_answer_to_any_effect(broken: BrokenLake) -> None:
     """Each write takes place and its answer is lost: the run stops or goes on, and ends alike."""
     counting = CountingFault()

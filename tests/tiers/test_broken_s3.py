@@ -88,7 +88,7 @@ def _remove(lake: TwoBuckets, key: str) -> None:
     lake.client.delete_object(Bucket=lake.cold, Key=key)
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 @pytest.mark.parametrize("damage", [_flip, _remove])
 @pytest.mark.parametrize("ending", [".parquet", ".avro"])
 def test_damage_in_the_bucket_stops_the_purge(
@@ -107,7 +107,7 @@ def test_damage_in_the_bucket_stops_the_purge(
     assert lake.rows("lake") == before
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])
 def test_whole_copies_let_the_live_ones_go(make: Callable[..., TwoBuckets], moto_server: Server, scheme: str) -> None:
     """Under a path with a space in it, and whatever the table calls the scheme of its bucket."""
@@ -119,6 +119,7 @@ def test_whole_copies_let_the_live_ones_go(make: Callable[..., TwoBuckets], moto
     assert lake.rows("cold") == {each: rows for each, rows in before.items() if each not in live}
 
 
+@pytest.mark.full
 def test_a_bucket_that_is_gone_in_the_middle(make: Callable[..., TwoBuckets], moto_server: Server) -> None:
     lake = make(moto_server)
     before = lake.rows("lake")

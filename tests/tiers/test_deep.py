@@ -55,6 +55,7 @@ def test_what_is_too_old_for_cold_lies_in_bundles(lake: DeepLake) -> None:
     assert {int(each.id) for each in found.snapshots if each.tiers == ("deep",)} == deep
 
 
+@pytest.mark.full
 def test_it_comes_back_to_cold(lake: DeepLake) -> None:
     before, deep = _asleep(lake)
     for each in deep:
@@ -72,6 +73,7 @@ def test_it_comes_back_to_the_live_table(lake: DeepLake) -> None:
     assert lake.firnline().check("lake.db.t").sound
 
 
+@pytest.mark.full
 def test_it_comes_back_to_a_place_of_its_own(lake: DeepLake, tmp_path: Path) -> None:
     before, deep = _asleep(lake)
     old = min(deep)
@@ -112,6 +114,7 @@ def test_a_tier_loses_nothing_without_a_window_and_a_tier_of_its_own(lake: DeepL
     assert lake.cold_rows("t") == before
 
 
+@pytest.mark.full
 def test_a_bundle_that_is_damaged_stops_the_purge(lake: DeepLake) -> None:
     lake.expire("t")
     before = lake.cold_rows("t")
@@ -167,6 +170,7 @@ def test_a_restore_reads_only_the_bundles_of_its_snapshot(lake: DeepLake) -> Non
     assert lake.cold_rows("t")[old] == before[old]
 
 
+@pytest.mark.full
 def test_bundles_that_the_policy_forgot_are_told(lake: DeepLake) -> None:
     """Without the word nothing would look into them."""
     before, deep = _asleep(lake)

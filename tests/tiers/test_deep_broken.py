@@ -90,7 +90,7 @@ def _counted(broken: DeepBrokenLake, act: Callable[[], Any]) -> CountingFault:
     return counting
 
 
-@pytest.mark.sampled(1)
+@pytest.mark.full
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("table", [LIVE, COLD])
 def test_cut_at_every_effect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str, way: str) -> None:

@@ -94,6 +94,7 @@ def test_a_bundle_that_is_damaged_before_the_commit_is_packed_again(lake: DeepLa
     assert lake.cold_rows("t") == before
 
 
+@pytest.mark.full
 def test_alien_files_beside_the_index_are_no_part_of_it(lake: DeepLake) -> None:
     lake.firnline().archive("cold.db.t")
     folder = _segments(lake)[0].parent
@@ -104,6 +105,7 @@ def test_alien_files_beside_the_index_are_no_part_of_it(lake: DeepLake) -> None:
     assert lake.expire_cold("t").state == "done"
 
 
+@pytest.mark.full
 def test_an_alien_segment_stops_the_run(lake: DeepLake) -> None:
     lake.firnline().archive("cold.db.t")
     before = lake.cold_rows("t")

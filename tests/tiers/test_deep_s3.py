@@ -133,6 +133,7 @@ def test_each_snapshot_comes_back_to_live(world: ThreeBuckets) -> None:
         assert world.rows("lake")[old] == slept[old]
 
 
+@pytest.mark.full
 def test_a_bundle_that_is_gone_or_another_one_stops_the_next_run_and_a_restore(world: ThreeBuckets) -> None:
     slept = world.sleep()
     (bundle,) = world.bundles()

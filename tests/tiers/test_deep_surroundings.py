@@ -42,6 +42,7 @@ def _other_catalog(lake: DeepLake) -> SqlCatalog:
     return catalog
 
 
+@pytest.mark.full
 def test_a_table_that_was_made_like_a_cold_one_is_no_archive(lake: DeepLake) -> None:
     """It inherits all properties, also the one that says whose history the cold table holds."""
     lake.expire("t")
@@ -77,6 +78,7 @@ def test_what_went_deeper_before_the_live_purge(lake: DeepLake) -> None:
     assert lake.firnline().purge(run).state == "done"
 
 
+@pytest.mark.full
 def test_a_cold_table_that_was_renamed_is_found_in_the_deep_tier(lake: DeepLake) -> None:
     before = lake.rows_by_snapshot("t")
     lake.expire("t")
@@ -91,6 +93,7 @@ def test_a_cold_table_that_was_renamed_is_found_in_the_deep_tier(lake: DeepLake)
         assert lake.rows_by_snapshot("t")[each] == before[each]
 
 
+@pytest.mark.full
 def test_brought_back_to_cold_and_expired_again(lake: DeepLake) -> None:
     before, order = lake.rows_by_snapshot("t"), [each.snapshot_id for each in lake.table("t").snapshots()]
     lake.expire("t")
@@ -132,6 +135,7 @@ def test_nothing_goes_on_from_a_deep_tier(lake: DeepLake) -> None:
     assert lake.deep_ids("t") == deep
 
 
+@pytest.mark.full
 def test_handed_over_while_the_cold_table_is_purged(lake: DeepLake, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that the purge of the cold table is about to delete lies there when another snapshot with it comes.
 
@@ -180,6 +184,7 @@ def test_a_root_with_any_signs(lake: DeepLake) -> None:
     assert lake.cold_rows("t") == before
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("root", ["", "/colder", "/link"])
 def test_a_root_around_the_cold_table(lake: DeepLake, root: str) -> None:
     lake.expire("t")

@@ -31,6 +31,7 @@ def _expired(lake: TieredLake) -> dict[str, Any]:
     return {str(each.table): each.problem for each in answers}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("says", ["the tier's own tables are handed nowhere", "nothing of these"])
 def test_the_tables_of_tiers_are_left_alone(lake: TieredLake, says: str) -> None:
     """Night after night the same command succeeds."""

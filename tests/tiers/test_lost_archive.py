@@ -152,7 +152,7 @@ def _empty(lake: TieredLake) -> None:
 CHANGES = {each.__name__: each for each in (_drop, _rename, _replace, _move, _forget, _hide, _empty)}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_tier_that_is_another_one_stops_the_purge(lake: TieredLake, change: str) -> None:
     before, files = lake.rows_by_snapshot("t"), _live_files(lake)
@@ -165,7 +165,7 @@ def test_a_tier_that_is_another_one_stops_the_purge(lake: TieredLake, change: st
     assert lake.rows_by_snapshot("t") == before
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("change", "state"), _chosen(CHANGES, DEATHS))
 def test_a_tier_that_is_another_one_stops_the_commit(
     lake: TieredLake, monkeypatch: pytest.MonkeyPatch, change: str, state: str

@@ -77,6 +77,7 @@ def _by_age(lake: TieredLake) -> list[int]:
     return [each.snapshot_id for each in sorted(lake.table("t").snapshots(), key=lambda each: each.timestamp_ms)]
 
 
+@pytest.mark.full
 def test_undone_and_expired_again(lake: TieredLake) -> None:
     before = _filled(lake)
     run = lake.expire("t", grace="1h").id
@@ -259,6 +260,7 @@ def _search(lake: TieredLake, where: str) -> None:
         lake.firnline().orphans(where, grace="0s", older_than=now_ms() - 25 * 3_600_000)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("catalog", ["there", "away"])
 def test_orphans_never_take_what_is_cold(lake: TieredLake, catalog: str) -> None:
     """The tier lies in the folder of another table; its catalog may even be a file that is not mounted now."""

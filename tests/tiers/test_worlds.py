@@ -32,7 +32,7 @@ def shore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shore:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_what_two_runs_expire_is_read_from_the_tier(
     spark: JavaSpark, shore: Shore, seed: int, record_property: Callable[[str, object], None]
 ) -> None:

@@ -44,6 +44,7 @@ def test_what_is_held_by_a_small_object_anyway_is_believed() -> None:
     assert gunzipped(burst(BELIEVED), LARGEST) == b" " * BELIEVED
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_a_large_object_may_hold_more() -> None:
     text = json.dumps({"snapshots": [{"name": f"{number * 7919:x}", "zeros": "0" * 450} for number in range(150_000)]})

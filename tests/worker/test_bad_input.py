@@ -68,6 +68,7 @@ def once(folder: Path, largest: int | None = None, **environment: str) -> subpro
 # ---- the configuration
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -120,6 +121,7 @@ def test_a_memory_of_another_version_costs_a_look(lake: RealLake, caplog: pytest
 # ---- the clock
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("calls", [0, 12, 60, 75] if FULL else [12, 60])
 @pytest.mark.parametrize("back_ms", [2 * MINUTE_MS, HOUR_MS], ids=["a little", "far"])
 def test_a_clock_that_jumps_back_in_the_middle_of_a_round(lake: RealLake, calls: int, back_ms: int) -> None:
@@ -161,7 +163,7 @@ def _check_the_next_round_ends_it(lake: RealLake) -> None:
 
 
 @pytest.mark.parametrize("after", range(40) if FULL else (0, 2, 5, 8, 13))
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_a_lakes_disk_that_fills_up_at_any_write_of_a_run(
     lake: RealLake, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
@@ -180,7 +182,7 @@ def test_a_lakes_disk_that_fills_up_at_any_write_of_a_run(
 
 
 @pytest.mark.parametrize("largest", [0, 700, 3_000] if FULL else [0, 3_000])
-@pytest.mark.sampled(1)
+@pytest.mark.full
 def test_a_disk_without_room_for_files_of_some_size(lake: RealLake, largest: int) -> None:
     """Refused by the kernel itself: files of the lake, the catalog's database, the cache, and the worker's memory."""
     lake.firnline()

@@ -217,6 +217,7 @@ def test_a_broken_configuration_at_the_start_ends_it(lake: RealLake, capsys: pyt
     assert "firnline.yaml:1: window" in "".join(capsys.readouterr())
 
 
+@pytest.mark.full
 def test_a_catalog_that_cannot_be_reached_is_told_and_stops_no_other(lake: RealLake) -> None:
     import yaml
 

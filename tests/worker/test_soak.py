@@ -134,6 +134,7 @@ def settled(folder: Path) -> Lake:
     raise AssertionError(rounds[-1].to_json())
 
 
+@pytest.mark.full
 def test_a_lake_is_kept_in_policy_whatever_happens(
     tmp_path: Path, moto_server: Server, process: Pypaimon, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,7 @@ def _mark(document: dict[str, Any]) -> None:
         each.update(MARK)
 
 
+@pytest.mark.full("test_both_engines_agree")
 class TestIceberg(FormatContract):
     kit_name = "iceberg"
     every = by_lane(2, 2, 1)  # of the cuts all remain: before one write, after the next

@@ -130,6 +130,7 @@ def test_a_word_for_one_snapshot_is_none_for_another(world: World) -> None:
 # ---------------------------------------------------------------- lists that are cut
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("counted", [True, False], ids=["manifests counted", "files counted"])
 def test_a_list_cut_between_two_blocks_stops_every_walk(world: World, counted: bool) -> None:
     world.writer.append(2)

@@ -29,6 +29,7 @@ def expected(table: LargeTable, last: int) -> dict[str, int]:
     return {kind: count for kind, count in table.shape.victims(last).items() if count}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_victims_are_those_that_the_shape_has(tmp_path: Path, shape: LargeShape) -> None:
     table = LargeTable(tmp_path / "t", shape)

@@ -43,6 +43,7 @@ def test_every_table_has_the_same_number_of_snapshots_on_every_build(table: Tabl
     assert len(table.metadata.snapshots) == SNAPSHOTS[table.name()[-1]]
 
 
+@pytest.mark.full
 def test_timestamps_rise_strictly_and_lie_in_the_last_sixty_days(table: Table) -> None:
     times = [snapshot.timestamp_ms for snapshot in table.metadata.snapshots]
     assert times == sorted(set(times))
@@ -50,6 +51,7 @@ def test_timestamps_rise_strictly_and_lie_in_the_last_sixty_days(table: Table) -
     assert NOW_MS - 13 * DAY_MS < times[-1] < NOW_MS
 
 
+@pytest.mark.full
 def test_snapshot_log_and_last_updated_tell_the_same_time_as_the_snapshots(table: Table) -> None:
     by_id = {snapshot.snapshot_id: snapshot.timestamp_ms for snapshot in table.metadata.snapshots}
     log = [(entry.snapshot_id, entry.timestamp_ms) for entry in table.metadata.snapshot_log]
@@ -59,6 +61,7 @@ def test_snapshot_log_and_last_updated_tell_the_same_time_as_the_snapshots(table
     assert log[-1][1] <= table.metadata.last_updated_ms < NOW_MS
 
 
+@pytest.mark.full
 def test_every_snapshot_can_still_be_read(table: Table) -> None:
     for snapshot in table.metadata.snapshots[::10]:
         files = [task.file.file_path for task in table.scan(snapshot_id=snapshot.snapshot_id).plan_files()]
@@ -66,12 +69,14 @@ def test_every_snapshot_can_still_be_read(table: Table) -> None:
     assert table.scan().to_arrow().num_rows > 0
 
 
+@pytest.mark.full
 def test_files_on_disk_are_as_old_as_their_commits(folder: Path) -> None:
     ages = [(NOW_MS / 1000 - path.stat().st_mtime) / 86_400 for path in (folder / "warehouse").rglob("*.parquet")]
     assert min(ages) > 0
     assert max(ages) > 59
 
 
+@pytest.mark.full
 def test_registry_has_monthly_and_audit_tags_and_one_that_expired(folder: Path) -> None:
     refs = named(folder, "registry").metadata.refs
     assert sum(name.startswith("monthly-") for name in refs) == 2
@@ -83,6 +88,7 @@ def test_registry_has_monthly_and_audit_tags_and_one_that_expired(folder: Path) 
     assert NOW_MS - tagged.timestamp_ms > candidate.max_ref_age_ms
 
 
+@pytest.mark.full
 def test_telemetry_has_a_branch_of_its_own_a_staged_commit_and_one_rolled_back(folder: Path) -> None:
     table = named(folder, "telemetry")
     experiment = table.metadata.refs["experiment"]
@@ -98,11 +104,13 @@ def test_telemetry_has_a_branch_of_its_own_a_staged_commit_and_one_rolled_back(f
     assert len(set(parents) - reached) == 2
 
 
+@pytest.mark.full
 def test_telemetry_lost_rows_by_delete(folder: Path) -> None:
     operations = [s.summary.operation.value for s in named(folder, "telemetry").metadata.snapshots if s.summary]
     assert operations.count("overwrite") == 9
 
 
+@pytest.mark.full
 def test_the_configuration_beside_it_opens_the_lake(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyiceberg.catalog import load_catalog
     from pyiceberg.utils.config import Config
@@ -114,6 +122,7 @@ def test_the_configuration_beside_it_opens_the_lake(folder: Path, monkeypatch: p
     assert sorted(catalog.list_tables("artemis")) == [("artemis", name) for name in sorted(SNAPSHOTS)]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("hour", [0, 2, 5, 13, 23] if os.environ.get("FIRNLINE_FULL") else [0, 23])
 def test_counts_do_not_depend_on_the_hour(tmp_path: Path, hour: int) -> None:
     midnight = NOW_MS - NOW_MS % DAY_MS
@@ -129,6 +138,7 @@ def test_a_second_lake_in_another_folder_is_its_own(tmp_path: Path) -> None:
     assert len(locations) == 2
 
 
+@pytest.mark.full
 def test_the_clock_is_given_back(folder: Path) -> None:
     import datetime
     import time

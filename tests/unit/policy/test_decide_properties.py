@@ -21,7 +21,7 @@ from firnline.policy.rules import KeepLast, KeepPeriods, KeepTags, KeepWithin, R
 from firnline.policy.why import explain_expired
 from harness.lanes import by_lane
 
-CASES = by_lane(100, 150, 20_000)
+CASES = by_lane(100, 100, 20_000)
 many = settings(max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 NOW = 20_000 * DAY_MS

@@ -20,7 +20,7 @@ from .containers import file, record, text, varint
 from .iceberg_schemas import MANIFEST_ENTRY, entry
 from .strategies import Sample, samples
 
-COUNT = by_lane(100, 150, 20_000)
+COUNT = by_lane(100, 100, 20_000)
 WANTED = {
     "status": pa.int32(),
     "snapshot_id": pa.int64(),

@@ -19,7 +19,7 @@ from .iceberg_schemas import MANIFEST_ENTRY, MANIFEST_FILE, entry, manifest
 from .strategies import Sample, samples
 
 WAYS = ["python", "compiled"]
-COUNT = by_lane(100, 100, 3_000)
+COUNT = by_lane(50, 50, 3_000)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -44,6 +44,7 @@ def written(schema: Any, rows: list[Any], codec: str, interval: int) -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("interval", [1, 16_000])
 @pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"])

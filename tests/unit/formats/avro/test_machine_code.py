@@ -19,6 +19,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "firnline" / "code"
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_object_needs_nobody() -> None:
     """No symbol of Python or of numba is left open: LLVM would end the process when it meets one."""

@@ -16,7 +16,7 @@ from harness.lanes import by_lane
 from .strategies import Sample, samples
 from .test_damage import FILES, WANTED, damaged
 
-COUNT = by_lane(40, 60, 3_000)
+COUNT = by_lane(30, 30, 3_000)
 WAYS = ["python", "compiled"]
 
 

@@ -19,7 +19,7 @@ from harness.lanes import by_lane
 from .strategies import Sample, samples
 
 WAYS = ["python", "compiled"]
-COUNT = by_lane(60, 60, 2_000)
+COUNT = by_lane(40, 40, 2_000)
 SCHEMA = {
     "type": "record", "name": "manifest_file", "fields": [
         {"name": "path", "type": "string"}, {"name": "length", "type": "long"},

@@ -23,7 +23,7 @@ from .test_equals_fastavro import written
 
 WAYS = ["python", "compiled"]
 CODECS = ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"]
-COUNT = by_lane(100, 100, 3_000)
+COUNT = by_lane(60, 60, 3_000)
 
 
 def as_it_is(value: bytes, _: int) -> bytes:
@@ -60,6 +60,7 @@ def test_values_that_stay_leave_every_record_as_it_was(way: Any, sample: Sample,
         assert found == sample.data
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("interval", [1, 16_000])
 @pytest.mark.parametrize("codec", CODECS)

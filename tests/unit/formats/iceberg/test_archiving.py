@@ -17,7 +17,7 @@ from firnline.ports.formats import State
 from firnline.tiers.places import TierPlaces
 from harness.lanes import by_lane
 
-quick = settings(max_examples=by_lane(100, 150, 10_000), deadline=None)
+quick = settings(max_examples=by_lane(100, 100, 10_000), deadline=None)
 PLACES = TierPlaces("s3://cold/keep")
 LONG, LATE = 60_000, 10_000_000
 Log = list[tuple[int, int]]

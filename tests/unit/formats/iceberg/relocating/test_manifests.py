@@ -26,7 +26,7 @@ from harness.lanes import by_lane
 from .shelf import COLD, KEY, Shelf, relocation
 from .written import CODECS, LIST_SCHEMA, LISTED, PATHS, SYNC, avro, bounds, entries, entry_schema, pairs, rows_of
 
-COUNT = by_lane(40, 40, 2_000)
+COUNT = by_lane(25, 25, 2_000)
 quick = settings(max_examples=COUNT, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 DELETED, DATA, POSITION_DELETES = 2, 0, 1
 
