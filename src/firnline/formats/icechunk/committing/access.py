@@ -32,7 +32,9 @@ def library() -> Any:
     try:
         import icechunk
     except ImportError as missing:
-        raise UnsupportedFormat(f"an icechunk repository is not changed here: {missing}", hint=how_to_get("icechunk")) from missing
+        raise UnsupportedFormat(
+            f"an icechunk repository is not changed here: {missing}", hint=how_to_get("icechunk")
+        ) from missing
     if silent:
         icechunk.set_logs_filter("off")
     return icechunk
