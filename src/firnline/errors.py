@@ -168,6 +168,12 @@ class ObjectNotFound(StoreError):
     kind = "object-not-found"
 
 
+class NoRoom(StoreError):
+    """The disk is full. The object certainly was not written; asked again later, there may be room."""
+
+    kind = "no-room"
+
+
 class PermanentStoreError(StoreError):
     """Asking again cannot help: the key is malformed, the scheme unknown, or the store denies access."""
 

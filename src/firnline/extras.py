@@ -12,7 +12,6 @@ EXTRAS = {
     "postgres": ("psycopg",),
     "redis": ("redis",),
     "fast": ("numba", "llvmlite"),
-    "icechunk": ("icechunk",),
     "page": ("starlette", "uvicorn"),
 }
 

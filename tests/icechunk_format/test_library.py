@@ -173,7 +173,7 @@ def said_by(location: str, before: str = "") -> str:
 def test_the_library_is_missing(tmp_path: Path) -> None:
     told = said_by(str(tmp_path), "sys.modules['icechunk'] = None")
     assert told.startswith("UnsupportedFormat an icechunk repository is not changed here")
-    assert "install the icechunk package" in told
+    assert "firnline[icechunk]" in told
 
 
 def test_the_library_does_not_write_between_our_lines(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from errno import EDQUOT, EFBIG, ELOOP, ENAMETOOLONG, ENOENT, ENOSPC, ENOTDIR, E
 from stat import S_ISDIR, S_ISREG
 from uuid import uuid4
 
-from firnline.errors import AlreadyExists, ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
+from firnline.errors import AlreadyExists, NoRoom, ObjectChanged, ObjectNotFound, PermanentStoreError, StoreError
 from firnline.ports.stores import ObjectMeta, TaggedObject
 from firnline.stores.keys import Key, object_key
 
@@ -337,16 +337,18 @@ def _writing(key: str) -> Iterator[None]:
 
 @contextmanager
 def _never_written(path: str) -> Iterator[None]:
-    """Makes the failure of a disk that takes nothing more a lasting one, before the file has its name: it certainly is
-    not there, and a command that had to find that out would call it unknown what became of its commit.
+    """Tells the failure of a disk that takes nothing more apart, before the file has its name: it certainly is not
+    there, and a command that had to find that out would call it unknown what became of its commit.
     """
     try:
         yield
     except OSError as error:
-        if error.errno not in (*_FULL, EROFS):
-            raise
-        hint = "mount it so that it can be written to" if error.errno == EROFS else _NO_ROOM
-        raise PermanentStoreError(f"{path!r} cannot be written: {error.strerror}", hint) from error
+        told = f"{path!r} cannot be written: {error.strerror}"
+        if error.errno == EROFS:
+            raise PermanentStoreError(told, "mount it so that it can be written to") from error
+        if error.errno in _FULL:
+            raise NoRoom(told, _NO_ROOM) from error
+        raise
 
 
 @contextmanager

@@ -85,10 +85,9 @@ USED_BY = {
     "postgres": "PostgreSQL",
     "redis": "Redis",
     "fast": "quick reading of large metadata",
-    "icechunk": "changing Icechunk repositories",
     "page": "the page of `firnline serve`",
 }
-"""What needs the packages of each extra."""
+"""Who needs the packages of each extra."""
 _OLDEST_JAVA = 17
 _ONLY_SPARK = "only the spark engine needs it; every other command works"
 _JAVA_VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?([0-9]+)([^"]*)"', re.MULTILINE)

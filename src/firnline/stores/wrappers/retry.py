@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from firnline.errors import (
     AlreadyExists,
+    NoRoom,
     ObjectChanged,
     ObjectNotFound,
     OutcomeUnknown,
@@ -67,7 +68,8 @@ class Retrying:
         """Writes the object unless it exists, and finds out by reading back where an answer got lost.
 
         The data must be this caller's own (stamped with a write id): equal bytes are taken for its own write.
-        Raises OutcomeUnknown when patience ends before the store has said which it is.
+        Raises OutcomeUnknown when patience ends before the store has said which it is; NoRoom where it certainly took
+        nothing.
         """
         try:
             self._store.put_if_absent(key, data)
@@ -77,6 +79,7 @@ class Retrying:
             self._find_out(key, data, error)
 
     def _find_out(self, key: str, data: bytes, error: StoreError) -> None:
+        certain = isinstance(error, NoRoom)
         for pause in self._patience.pauses():
             time.sleep(pause)
             try:
@@ -85,7 +88,9 @@ class Retrying:
             except AlreadyExists:
                 raise
             except StoreError as another:
-                error = another
+                error, certain = another, certain and isinstance(another, NoRoom)
+        if certain:
+            raise error
         hint = error.flags or "`firnline resume` settles it"
         raise OutcomeUnknown(f"whether {key!r} was written is not known: {error}", hint) from error
 
