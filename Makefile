@@ -12,7 +12,7 @@ SERVERS := .venv/bin/python -m harness.servers
 CLASSES := { .venv/bin/python -m harness.servers.spark_classes 2> /dev/null || echo "no archive of Spark's classes: the tests take longer" >&2; }
 # The servers that all test processes share; a process that wants another starts it for itself.
 SERVED := $(SERVERS) run moto postgres redis rest --
-JOBS   ?= 3
+JOBS   ?= 4
 # tests/conftest.py puts the long groups first; xdist itself would go by the number of tests.
 SPREAD := -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 # Tests that need neither a server nor a JVM; harness.pure fails those that do.

@@ -114,7 +114,7 @@ def test_executors_recall_what_threads_remembered(both: Paimon, copy: Copy, tmp_
     assert said(copy.table, memory) == expected
 
 
-@settings(max_examples=400 if FULL else 20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=400 if FULL else 8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lie=LIES)
 def test_no_lie_changes_what_a_walk_says(made: Path, lie: Lie) -> None:
     ledger = Ledger()

@@ -47,6 +47,7 @@ class RealTable:
         return [path for pattern in MARKED for path in self.folder.glob(pattern)]
 
 
+@pytest.mark.full("test_both_engines_agree")
 class TestPaimon(FormatContract):
     kit_name = "paimon"
     every = by_lane(7, 14, 1)

@@ -40,6 +40,7 @@ def meanwhile(copy: Copy, fault: Fault) -> None:
         copy.expire(fault, retain_last=1)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("verb", "ending"), STEPS)
 def test_what_was_taken_does_not_come_back_into_another_table(both: Paimon, copy: Copy, verb: str, ending: str) -> None:
     """A commit that is given up puts back what it took. The new table had the old one's consumers, at numbers that it
@@ -61,6 +62,7 @@ def test_what_was_taken_does_not_come_back_into_another_table(both: Paimon, copy
     assert not copy.missing()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("verb", "ending"), STEPS)
 def test_nothing_comes_back_where_a_table_was_dropped(copy: Copy, verb: str, ending: str) -> None:
     act = Before(verb, ending, lambda: shutil.rmtree(copy.table))
