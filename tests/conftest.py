@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from firnline.spark.jvm.classes import BRIEF, LAUNCHER_OPTIONS, OPTIONS
 from firnline.testing.folders import quick
@@ -64,10 +64,18 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault(OPTIONS, jvm_options())
     os.environ.setdefault(LAUNCHER_OPTIONS, BRIEF)
     os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="firnline-config-")
-    settings.register_profile("lane", max_examples=by_lane(50, 50, 100))  # where a test does not say how many
-    settings.load_profile("lane")
+    _choose_examples()
     _parse_settings_once()
     _work_out_metadata_once()
+
+
+def _choose_examples() -> None:
+    """Says how many examples Hypothesis makes where a test does not. How quickly it makes them is no test's matter: on
+    two cores that several processes share, one of a few letters took a second.
+    """
+    slow = [HealthCheck.too_slow]
+    settings.register_profile("lane", max_examples=by_lane(50, 50, 100), suppress_health_check=slow)
+    settings.load_profile("lane")
 
 
 def _work_in_memory() -> None:
