@@ -352,7 +352,7 @@ def test_the_floor_is_by_the_clock_of_the_tables_disk_where_records_are_elsewher
     crowd.clock.behind[f"{crowd.lake}/"] = behind_ms
     young = crowd.stray("t/data/young.parquet", days=1 + behind_ms / DAY_MS / 2)  # not yet a day old, on that disk
     process = crowd.process(policy=f"records: {crowd.folder}/records")
-    far_off = pytest.raises(RefusedForSafety, match=r"clocks of .* differ by (2d|1d23h59m)")  # but for what the requests took
+    far_off = pytest.raises(RefusedForSafety, match=r"clocks of .* differ by (2d|1d23h59m)")
     with far_off if behind_ms > DAY_MS else nullcontext():
         process.orphans(crowd.name("t"), grace="0s", older_than="1d", consent=lambda plan: True)
     assert young in crowd.files()
