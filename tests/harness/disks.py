@@ -5,6 +5,7 @@ what one who is not root may see of a disk.
 from __future__ import annotations
 
 import ctypes
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -144,3 +145,14 @@ def as_a_user() -> Iterator[None]:
 def _set(libc: ctypes.CDLL, sets: _Sets) -> None:
     if libc.capset(ctypes.byref(_Header(_CAPABILITIES)), ctypes.byref(sets)):
         raise OSError(ctypes.get_errno(), "capset")
+
+
+@contextmanager
+def no_file_above(size: int) -> Iterator[None]:
+    """Lets every write fail that makes a file larger, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import resource
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import pytest
 
 from firnline.errors import UsageError
 from firnline.testing.faults import Answer, PortRequest
+from harness.disks import no_file_above
 from harness.paimon.java_table import JavaTable
 from harness.paimon.layout import plain
 from harness.paimon.shapes import MAIN, Shape
@@ -90,17 +89,6 @@ def test_the_store_is_asked_for_no_size_of_what_stays(indexed: Copy, tmp_path: P
     indexed.process(asked).plan(indexed.table, **LAST_OLD)
     unsized = {key for key in asked.heads if key.endswith(".index") or "/statistics/" in key}
     assert unsized <= _listed(indexed, tmp_path / "list.parquet").keys()
-
-
-@contextmanager
-def no_file_above(size: int) -> Iterator[None]:
-    """Lets every write fail that makes a file larger, as on a disk that is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_plan_without_room_for_its_sizes_says_so_and_leaves_nothing_behind(

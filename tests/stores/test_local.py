@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
@@ -36,6 +33,7 @@ from firnline.testing.stores import (
     SideDoor,
     StoreContract,
 )
+from harness.disks import no_file_above
 
 
 class OnDisk(SideDoor):
@@ -203,21 +201,10 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "folder") == []
 
 
-@contextmanager
-def no_file_larger_than(size: int) -> Iterator[None]:
-    """The kernel refuses to let a file grow further, as it does on a disk that is full."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 def test_what_a_full_disk_did_not_take_is_certainly_not_there(tmp_path: Path) -> None:
     """An outcome that nobody knows would have a command say that of a commit, and leave its lease to run out."""
     key, store = str(tmp_path / "new" / "claim"), Retrying(ObjectStores())
-    with no_file_larger_than(10), pytest.raises(StoreError, match="cannot be written: File too large") as refused:
+    with no_file_above(10), pytest.raises(StoreError, match="cannot be written: File too large") as refused:
         store.put_if_absent(key, b"more than there is room for")
     assert "make room" in refused.value.hint
     store.put_if_absent(key, b"later")
